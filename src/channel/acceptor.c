@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listening on all fabrics at once. A peer that asks to connect is answered
+ * at once, and waits in a list until its connection stands; one that never
+ * comes to that is forgotten. Nothing here lets one peer hold up another.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "channel/channel_state.h"
+#include "core/clock.h"
+#include "fabric/waiter.h"
+
+#define FABRICS_MAX 2
+#define COMING_MAX 64u
+#define PORT_TRIES 16
+
+/* A connection that is being made. */
+struct coming {
+	struct coming *next;
+	struct vb_channel *channel;
+	uint64_t deadline_ns;
+};
+
+struct vb_listener {
+	struct vb__settings settings;
+	struct vb__pep *peps[FABRICS_MAX];
+	struct coming *coming;
+	unsigned coming_count;
+	struct vb__waiter waiter;
+	uint16_t port;
+	char description[480];
+};
+
+static void add_words(struct vb_listener *l, const char *fabric, const char *words)
+{
+	size_t at = strlen(l->description);
+
+	snprintf(l->description + at, sizeof(l->description) - at, "%s%s: %s", at ? "; " : "",
+		 fabric, words);
+}
+
+/*
+ * In auto mode a fabric that this machine has not is no reason to fail, nor is
+ * a TCP port that an iWARP device of ours took for the same listener.
+ */
+static bool can_do_without(const struct vb_listener *l, const struct vb_error *why)
+{
+	if (l->settings.fabric != VB_FABRIC_AUTO)
+		return false;
+	if (why->code == VB_ERR_NO_DEVICE || why->code == VB_ERR_ACCESS ||
+	    why->code == VB_ERR_UNREACHABLE)
+		return true;
+	return why->code == VB_ERR_IN_USE && l->peps[0] && l->peps[0]->shares_tcp_ports;
+}
+
+static int serve(struct vb_listener *l, const struct vb__fabric *fabric,
+		 const struct vb__address *at, struct vb_error *err)
+{
+	struct vb_error why = { .code = VB_OK };
+	struct vb__pep *pep;
+	unsigned i = 0;
+	int rc = vb__pep_open(fabric, &l->settings, at, &pep, &why);
+
+	if (rc) {
+		if (!can_do_without(l, &why))
+			return vb__fail_again(err, &why);
+		add_words(l, fabric->name, why.cause);
+		return 0;
+	}
+	while (l->peps[i])
+		i++;
+	l->peps[i] = pep;
+	l->port = pep->port;
+	add_words(l, fabric->name, pep->device);
+	return vb__waiter_add(&l->waiter, pep->wait_fd, VB__READY_OWN, err);
+}
+
+static void stop_serving(struct vb_listener *l)
+{
+	for (int i = 0; i < FABRICS_MAX; i++) {
+		vb__pep_close(l->peps[i]);
+		l->peps[i] = NULL;
+	}
+	l->description[0] = '\0';
+}
+
+/* Every fabric at this address, the later ones at the port that the first one got. */
+static int serve_all(struct vb_listener *l, struct vb__address at, struct vb_error *err)
+{
+	int rc = 0;
+
+	for (const struct vb__fabric *const *f = vb__fabrics; *f && rc == 0; f++) {
+		if (l->settings.fabric != VB_FABRIC_AUTO && l->settings.fabric != (*f)->id)
+			continue;
+		rc = serve(l, *f, &at, err);
+		if (rc == 0 && l->peps[0])
+			vb__address_set_port(&at, l->port);
+	}
+	if (rc == 0 && !l->peps[0])
+		rc = vb__fail(err, &(struct vb__failure){
+					   .code = VB_ERR_NO_DEVICE,
+					   .operation = "listen on",
+					   .object = at.text,
+					   .cause = l->description[0] ? l->description
+								      : "no fabric was built in",
+				   });
+	if (rc)
+		stop_serving(l);
+	return rc;
+}
+
+/* Any free port: the one that the first fabric found may be taken on the second. */
+static int serve_somewhere(struct vb_listener *l, const struct vb__address *at,
+			   struct vb_error *err)
+{
+	int tries = vb__address_port(at) ? 1 : PORT_TRIES, rc;
+
+	do {
+		vb__error_clear(err);
+		rc = serve_all(l, *at, err);
+	} while (rc == VB_ERR_IN_USE && --tries > 0);
+	return rc;
+}
+
+/* The IPv6 wildcard serves IPv4 as well, so it comes first. */
+static int serve_any(struct vb_listener *l, const struct vb__address *at, int n,
+		     struct vb_error *err)
+{
+	int rc = VB_ERR_RESOLVE;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < n; i++) {
+			if ((at[i].sa.ss_family == AF_INET6) != (pass == 0))
+				continue;
+			rc = serve_somewhere(l, &at[i], err);
+			if (rc == 0 || rc == VB_ERR_IN_USE)
+				return rc;
+		}
+	}
+	return rc;
+}
+
+int vb_listener_open(const char *host, const char *port, const struct vb_options *options,
+		     struct vb_listener **listener, struct vb_error *err)
+{
+	struct vb__address at[VB__ADDRESSES_MAX] = { { .len = 0 } };
+	struct vb_error local = { .code = VB_OK };
+	struct vb_listener *l = calloc(1, sizeof(*l));
+	int rc;
+
+	err = err ? err : &local;
+	vb__error_clear(err);
+	if (!l)
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	l->waiter = VB__WAITER_NONE;
+	rc = vb__settings_from(&l->settings, options, err);
+	if (rc == 0)
+		rc = vb__waiter_open(&l->waiter, 0, err);
+	if (rc == 0)
+		rc = vb__address_resolve(host, port, l->settings.family, at, err);
+	if (rc > 0)
+		rc = host ? serve_somewhere(l, &at[0], err) : serve_any(l, at, rc, err);
+	if (rc) {
+		vb_listener_close(l);
+		return rc;
+	}
+	vb__log(&l->settings.log, VB_LOG_INFO, "listening on port %u: %s", l->port, l->description);
+	*listener = l;
+	return 0;
+}
+
+static void forget(struct vb_listener *l, struct coming **at)
+{
+	struct coming *gone = *at;
+
+	*at = gone->next;
+	l->coming_count--;
+	free(gone);
+}
+
+void vb_listener_close(struct vb_listener *l)
+{
+	if (!l)
+		return;
+	while (l->coming) {
+		vb__channel_destroy(l->coming->channel);
+		forget(l, &l->coming);
+	}
+	stop_serving(l);
+	vb__waiter_close(&l->waiter);
+	free(l);
+}
+
+static void refuse(struct vb_listener *l, struct vb__request *request, enum vb__refusal reason)
+{
+	struct vb__hello hello = {
+		.kind = VB__HELLO_REFUSE,
+		.version = VB__PROTOCOL_VERSION,
+		.reason = (uint16_t)reason,
+	};
+	static const char *const words[] = {
+		[VB__REFUSAL_VERSION] = "it speaks another version of the protocol",
+		[VB__REFUSAL_GARBAGE] = "it does not speak our protocol",
+		[VB__REFUSAL_BUSY] = "too many connections are being made",
+	};
+	uint8_t bytes[VB__HELLO_BYTES];
+
+	vb__log(&l->settings.log, VB_LOG_WARNING, "a peer was refused: %s", words[reason]);
+	vb__hello_encode(bytes, &hello);
+	vb__request_reject(request, bytes, sizeof(bytes));
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Makes the channel and says yes. */
+static int welcome(struct vb_listener *l, struct vb__request *request,
+		   const struct vb__hello *theirs, struct vb_channel **channel,
+		   struct vb_error *err)
+{
+	struct vb__settings settings = l->settings;
+	struct vb__ep_attr attr;
+	struct vb__hello ours;
+	uint8_t bytes[VB__HELLO_BYTES];
+	struct vb__ep *ep;
+	int rc;
+
+	settings.max_message = smaller(settings.max_message, theirs->max_message);
+	settings.depth = smaller(settings.depth, theirs->depth);
+	attr = vb__channel_ep_attr(&settings);
+	rc = vb__ep_accept_open(request, &attr, &ep, err);
+	if (rc == 0)
+		rc = vb__channel_create(ep, &settings, channel, err);
+	if (rc)
+		return rc;
+	ours = vb__channel_hello(*channel, VB__HELLO_ACCEPT);
+	vb__hello_encode(bytes, &ours);
+	rc = vb__ep_accept((*channel)->ep, bytes, sizeof(bytes), err);
+	if (rc == 0)
+		rc = vb__waiter_add(&l->waiter, (*channel)->ep->wait_fd, VB__READY_OWN, err);
+	if (rc)
+		vb__channel_destroy(*channel);
+	return rc;
+}
+
+static void answer(struct vb_listener *l, struct vb__request *request)
+{
+	struct vb_error err = { .code = VB_OK };
+	struct coming *new;
+	struct vb_channel *channel;
+	struct vb__hello hello;
+	enum vb__hello_verdict verdict = vb__hello_decode(&hello, request->data, request->data_len);
+
+	if (verdict == VB__HELLO_OTHER_VERSION) {
+		refuse(l, request, VB__REFUSAL_VERSION);
+		return;
+	}
+	if (verdict == VB__HELLO_GARBAGE || hello.kind != VB__HELLO_OPEN) {
+		refuse(l, request, VB__REFUSAL_GARBAGE);
+		return;
+	}
+	new = l->coming_count < COMING_MAX ? malloc(sizeof(*new)) : NULL;
+	if (!new) {
+		refuse(l, request, VB__REFUSAL_BUSY);
+		return;
+	}
+	if (welcome(l, request, &hello, &channel, &err) != 0) {
+		char line[VB_ERROR_LINE_MAX];
+
+		vb__log(&l->settings.log, VB_LOG_WARNING, "a peer could not be served: %s",
+			vb_error_format(&err, line, sizeof(line)));
+		free(new);
+		return;
+	}
+	*new = (struct coming){
+		.next = l->coming,
+		.channel = channel,
+		.deadline_ns = vb__now_ns() + vb__ms(l->settings.peer_timeout_ms),
+	};
+	l->coming = new;
+	l->coming_count++;
+}
+
+/* Takes the new requests of all fabrics. */
+static int answer_requests(struct vb_listener *l, struct vb_error *err)
+{
+	struct vb__request *request;
+	int rc = 0;
+
+	for (int i = 0; i < FABRICS_MAX && l->peps[i]; i++) {
+		while ((rc = vb__pep_next(l->peps[i], &request, err)) > 0)
+			answer(l, request);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static enum vb__ep_state look_after(struct vb_channel *ch)
+{
+	enum vb__ep_state state;
+
+	pthread_mutex_lock(&ch->lock);
+	vb__channel_progress(ch);
+	vb__ep_arm(ch->ep);
+	state = ch->ep->state;
+	pthread_mutex_unlock(&ch->lock);
+	return state;
+}
+
+/* The first connection that stands, if any; those that failed or took too long are dropped. */
+static struct vb_channel *next_arrived(struct vb_listener *l)
+{
+	struct coming **at = &l->coming;
+
+	while (*at) {
+		struct vb_channel *ch = (*at)->channel;
+		enum vb__ep_state state = look_after(ch);
+		bool over = state == VB__EP_DOWN || vb__now_ns() > (*at)->deadline_ns;
+
+		if (state != VB__EP_UP && !over) {
+			at = &(*at)->next;
+			continue;
+		}
+		forget(l, at);
+		epoll_ctl(l->waiter.epoll, EPOLL_CTL_DEL, ch->ep->wait_fd, NULL);
+		if (state == VB__EP_UP)
+			return ch;
+		vb__log(&l->settings.log, VB_LOG_WARNING, "a peer went away while connecting");
+		vb__channel_destroy(ch);
+	}
+	return NULL;
+}
+
+static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **channel,
+		      struct vb_error *err)
+{
+	struct vb_channel *ch;
+	int rc;
+
+	vb__error_clear(err);
+	for (;;) {
+		rc = answer_requests(l, err);
+		if (rc)
+			return rc;
+		ch = next_arrived(l);
+		if (ch)
+			break;
+		if (vb__waiter_check(&l->waiter))
+			continue;
+		if (!blocking)
+			return VB_ERR_AGAIN;
+		vb__waiter_sleep(l->waiter.epoll, UINT64_MAX);
+	}
+	snprintf(ch->description, sizeof(ch->description), "%s on %s to %s: the peer chose it",
+		 ch->ep->fabric->name, ch->ep->device, ch->ep->peer);
+	vb__log(&l->settings.log, VB_LOG_INFO, "accepted by %s", ch->description);
+	*channel = ch;
+	return 0;
+}
+
+int vb_listener_accept(struct vb_listener *l, struct vb_channel **channel, struct vb_error *err)
+{
+	return accept_one(l, true, channel, err);
+}
+
+int vb_listener_try_accept(struct vb_listener *l, struct vb_channel **channel, struct vb_error *err)
+{
+	return accept_one(l, false, channel, err);
+}
+
+int vb_listener_fd(const struct vb_listener *l)
+{
+	return l->waiter.epoll;
+}
+
+int vb_listener_port(const struct vb_listener *l)
+{
+	return l->port;
+}
+
+const char *vb_listener_description(const struct vb_listener *l)
+{
+	return l->description;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking at a channel. */
+#include <verbatim/verbatim.h>
+
+#include "channel/channel_state.h"
+
+const char *vb_version(void)
+{
+	return VB_VERSION;
+}
+
+int vb_channel_fd(const struct vb_channel *ch)
+{
+	return ch->ep->wait_fd;
+}
+
+const char *vb_channel_description(const struct vb_channel *ch)
+{
+	return ch->description;
+}
+
+const char *vb_channel_fabric(const struct vb_channel *ch)
+{
+	return ch->ep->fabric->name;
+}
+
+const char *vb_channel_device(const struct vb_channel *ch)
+{
+	return ch->ep->device;
+}
+
+const char *vb_channel_peer(const struct vb_channel *ch)
+{
+	return ch->ep->peer;
+}
+
+size_t vb_channel_max_message(const struct vb_channel *ch)
+{
+	return ch->max_message;
+}
+
+unsigned vb_channel_depth(const struct vb_channel *ch)
+{
+	return ch->credits.depth;
+}
+
+void vb_channel_counters(struct vb_channel *ch, struct vb_counters *counters)
+{
+	pthread_mutex_lock(&ch->lock);
+	*counters = ch->counters;
+	pthread_mutex_unlock(&ch->lock);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What completes, and who waits for it. There is no thread of ours at work:
+ * whoever needs something handles whatever has completed for everybody. One
+ * thread at a time sleeps on the descriptor, the others on a condition.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "channel/channel_state.h"
+#include "core/clock.h"
+#include "fabric/waiter.h"
+
+#define BATCH 16
+#define CONTROL_BIT (UINT64_C(1) << 32)
+
+int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause)
+{
+	if (cause)
+		vb__fail(&ch->failure, cause);
+	vb__ep_disconnect(ch->ep);
+	return ch->failure.code;
+}
+
+static unsigned violated(struct vb_channel *ch, const char *how)
+{
+	vb__channel_fail(ch, &(struct vb__failure){
+				     .code = VB_ERR_PROTOCOL,
+				     .operation = "receive from",
+				     .object = ch->ep->peer,
+				     .cause = how,
+				     .hint = "the peer runs a broken or foreign program",
+			     });
+	return VB__NEWS_STATE;
+}
+
+/* A packet without messages: its receive is posted again at once. */
+static unsigned repost(struct vb_channel *ch, struct vb__slot *slot)
+{
+	struct vb_error err = { .code = VB_OK };
+
+	if (ch->ep->state == VB__EP_DOWN || vb__packet_post_recv(ch, slot, &err) == 0)
+		return 0;
+	vb__fail_again(&ch->failure, &err);
+	vb__channel_fail(ch, NULL);
+	return VB__NEWS_STATE;
+}
+
+static unsigned on_end(struct vb_channel *ch, const struct vb__packet *packet)
+{
+	ch->peer_ended = true;
+	if (packet->flags & VB__PACKET_CLOSING)
+		ch->peer_closing = true;
+	ch->credits.owed++;
+	ch->end_to_confirm = true;
+	return VB__NEWS_RECEIVED | VB__NEWS_SENT;
+}
+
+static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t received)
+{
+	struct vb__inbox *in = &ch->inbox;
+	struct vb__packet packet;
+	unsigned news = 0;
+
+	if (!vb__packet_decode(&packet, slot->header, received))
+		return violated(ch, "a packet makes no sense");
+	ch->counters.packets_received++;
+	if (packet.credits) {
+		if (!vb__credits_returned(&ch->credits, packet.credits))
+			return violated(ch, "more credits were returned than given");
+		news |= VB__NEWS_SENT;
+	}
+	switch (packet.kind) {
+	case VB__PACKET_DATA:
+		if (ch->peer_ended || in->count == ch->credits.depth)
+			return violated(ch, "data came that was not allowed");
+		slot->received = received;
+		in->ring[(in->first + in->count++) % ch->credits.depth] = slot->number;
+		return news | VB__NEWS_RECEIVED;
+	case VB__PACKET_END:
+		news |= on_end(ch, &packet);
+		break;
+	case VB__PACKET_CREDIT:
+		if (packet.flags & VB__PACKET_END_SEEN) {
+			if (!ch->end_sent)
+				return violated(ch, "an end was confirmed that was not sent");
+			ch->end_seen = true;
+			news |= VB__NEWS_SENT;
+		}
+		break;
+	}
+	return news | repost(ch, slot);
+}
+
+static unsigned on_sent(struct vb_channel *ch, uint64_t id)
+{
+	struct vb__slot *slot;
+
+	if (id & CONTROL_BIT) {
+		ch->control_busy--;
+		vb__slot_give_back(&ch->control, &ch->control.slot[id & ~CONTROL_BIT]);
+		return VB__NEWS_SENT;
+	}
+	slot = &ch->tx.slot[id];
+	ch->done = slot->serial;
+	vb__slot_give_back(&ch->tx, slot);
+	return VB__NEWS_SENT;
+}
+
+static unsigned on_completion(struct vb_channel *ch, const struct vb__completion *c)
+{
+	if (c->status != VB_OK)
+		return VB__NEWS_STATE;
+	if (c->kind == VB__OP_SEND)
+		return on_sent(ch, c->id);
+	return on_packet(ch, &ch->rx.slot[c->id], c->len);
+}
+
+/* The endpoint is down and all that had arrived is handled. */
+static unsigned on_down(struct vb_channel *ch)
+{
+	if (ch->failure.code)
+		return 0;
+	vb__fail_again(&ch->failure, &ch->ep->down);
+	return VB__NEWS_STATE;
+}
+
+static void tell_others(struct vb_channel *ch, unsigned news)
+{
+	if (ch->waiting)
+		pthread_cond_broadcast(&ch->changed);
+	if (ch->sleeper_for & news)
+		vb__ep_wake(ch->ep);
+}
+
+unsigned vb__channel_progress(struct vb_channel *ch)
+{
+	struct vb__completion done[BATCH];
+	unsigned news = 0;
+	enum vb__ep_state before = ch->ep->state;
+	int n;
+
+	do {
+		n = vb__ep_poll(ch->ep, done, BATCH);
+		for (int i = 0; i < n; i++)
+			news |= on_completion(ch, &done[i]);
+	} while (n == BATCH);
+	if (ch->ep->state == VB__EP_DOWN && n == 0)
+		news |= on_down(ch);
+	if (ch->ep->state != before)
+		news |= VB__NEWS_STATE;
+	if (ch->end_to_confirm)
+		vb__packet_post_credits(ch);
+	if ((news & VB__NEWS_SENT) &&
+	    vb__credits_used(&ch->credits) < vb__credits_half(&ch->credits))
+		vb__outbox_push(ch);
+	if (news)
+		tell_others(ch, news);
+	return news;
+}
+
+static bool spin(struct vb_channel *ch, struct vb__wait *wait)
+{
+	uint64_t now;
+
+	if (!ch->settings.spin_us)
+		return false;
+	now = vb__now_ns();
+	if (!wait->spin_until_ns)
+		wait->spin_until_ns = now + (uint64_t)ch->settings.spin_us * 1000;
+	if (now >= wait->spin_until_ns)
+		return false;
+	/* A moment for another thread to get the lock. */
+	pthread_mutex_unlock(&ch->lock);
+	pthread_mutex_lock(&ch->lock);
+	return true;
+}
+
+void vb__channel_wait(struct vb_channel *ch, struct vb__wait *wait, unsigned news)
+{
+	if (vb__channel_progress(ch) & (news | VB__NEWS_STATE)) {
+		wait->spin_until_ns = 0;
+		return;
+	}
+	if (spin(ch, wait))
+		return;
+	if (ch->sleeper_for) {
+		ch->waiting++;
+		pthread_cond_wait(&ch->changed, &ch->lock);
+		ch->waiting--;
+		return;
+	}
+	if (vb__ep_arm(ch->ep))
+		return;
+	ch->sleeper_for = news | VB__NEWS_STATE;
+	pthread_mutex_unlock(&ch->lock);
+	vb__waiter_sleep(ch->ep->wait_fd, UINT64_MAX);
+	pthread_mutex_lock(&ch->lock);
+	ch->sleeper_for = 0;
+	wait->spin_until_ns = 0;
+	if (ch->waiting)
+		pthread_cond_broadcast(&ch->changed); /* one of them sleeps next */
+}
+
+bool vb__channel_would_block(struct vb_channel *ch)
+{
+	return vb__channel_progress(ch) == 0 && vb__ep_arm(ch->ep) == 0;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sending messages: copied, put together, or straight from the user's memory. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "channel/channel_state.h"
+
+/* Up to this a copy is cheaper than waiting until the buffer has been sent. */
+#define COPY_MAX (16u << 10)
+
+/* Messages up to this are put together, into packets up to that. */
+#define TOGETHER_MAX 2048u
+#define OUTBOX_BYTES (32u << 10)
+
+/* What is being sent, and how. */
+struct message {
+	const struct iovec *pieces;
+	int count;
+	size_t len;
+	bool blocking;
+	bool keep; /* the caller lends its buffers until the ticket is done */
+};
+
+static int measure(struct vb_channel *ch, struct message *m, struct vb_error *err)
+{
+	size_t len = 0;
+
+	if (m->count < 0 || (m->count && !m->pieces))
+		return vb__fail_invalid(err, "send", "no pieces were given");
+	for (int i = 0; i < m->count; i++) {
+		if (m->pieces[i].iov_len && !m->pieces[i].iov_base)
+			return vb__fail_invalid(err, "send", "a piece has a length but no address");
+		if (__builtin_add_overflow(len, m->pieces[i].iov_len, &len))
+			return vb__fail_invalid(err, "send", "the pieces' lengths overflow");
+	}
+	m->len = len;
+	if (len <= ch->max_message)
+		return 0;
+	vb__fail(err, &(struct vb__failure){ .code = VB_ERR_TOO_BIG,
+					     .operation = "send to",
+					     .object = ch->ep->peer,
+					     .cause = "the message is over the agreed limit" });
+	vb__error_hint(err,
+		       "%zu bytes, the limit is %u: raise max_message_bytes at both ends, or "
+		       "send in parts",
+		       len, ch->max_message);
+	return VB_ERR_TOO_BIG;
+}
+
+static int check_open(struct vb_channel *ch, struct vb_error *err)
+{
+	if (ch->peer_closing)
+		return vb__fail(err, &(struct vb__failure){
+					     .code = VB_ERR_CLOSED,
+					     .operation = "send to",
+					     .object = ch->ep->peer,
+					     .cause = "the peer has closed the channel",
+				     });
+	if (ch->failure.code)
+		return vb__fail_again(err, &ch->failure);
+	if (ch->ending)
+		return vb__fail_invalid(err, "send", "after the channel was finished");
+	return 0;
+}
+
+static void copy_pieces(uint8_t *to, const struct message *m)
+{
+	for (int i = 0; i < m->count; i++) {
+		if (!m->pieces[i].iov_len)
+			continue;
+		memcpy(to, m->pieces[i].iov_base, m->pieces[i].iov_len);
+		to += m->pieces[i].iov_len;
+	}
+}
+
+static struct vb__mr *find_region(const struct vb_channel *ch, const struct iovec *piece, bool *ok)
+{
+	const uint8_t *addr = piece->iov_base;
+
+	for (const struct vb_region *r = ch->regions; r; r = r->next)
+		if (addr >= r->addr && piece->iov_len <= r->len &&
+		    (size_t)(addr - r->addr) <= r->len - piece->iov_len)
+			return r->mr;
+	*ok = false;
+	return NULL;
+}
+
+/* The user's memory as it is, if the fabric can take it from there. Returns how many pieces. */
+static int lend(const struct vb_channel *ch, const struct message *m, struct vb__sge *sge)
+{
+	bool anywhere = ch->ep->caps & VB__CAP_ANY_BUFFER, ok = true;
+	int n = 0;
+
+	if (m->count > (int)ch->ep->sge - 1)
+		return -1;
+	for (int i = 0; i < m->count && ok; i++) {
+		const struct iovec *piece = &m->pieces[i];
+
+		if (!piece->iov_len)
+			continue;
+		sge[n++] = (struct vb__sge){
+			.addr = piece->iov_base,
+			.len = piece->iov_len,
+			.mr = anywhere ? NULL : find_region(ch, piece, &ok),
+		};
+	}
+	return ok ? n : -1;
+}
+
+static void append(struct vb_channel *ch, const struct message *m)
+{
+	struct vb__outbox *out = &ch->outbox;
+
+	copy_pieces(vb__frame_begin(out->slot->payload + out->used, m->len), m);
+	out->used += vb__frame_room(m->len);
+	out->messages++;
+}
+
+static size_t outbox_room(const struct vb_channel *ch)
+{
+	return ch->max_message < OUTBOX_BYTES ? ch->max_message : OUTBOX_BYTES;
+}
+
+/* True if the message was put together with others. */
+static bool put_together(struct vb_channel *ch, const struct message *m)
+{
+	struct vb__outbox *out = &ch->outbox;
+	size_t room = vb__frame_room(m->len);
+
+	if (m->len > TOGETHER_MAX || room > outbox_room(ch))
+		return false;
+	if (out->slot) {
+		if (out->used + room > outbox_room(ch))
+			return false;
+		append(ch, m);
+		return true;
+	}
+	/* A lone message does not wait: only when the peer is behind is there company. */
+	if (!(ch->ep->caps & VB__CAP_SLOW_POST) ||
+	    vb__credits_used(&ch->credits) < vb__credits_half(&ch->credits))
+		return false;
+	out->slot = vb__slot_take(&ch->tx);
+	if (!out->slot)
+		return false;
+	append(ch, m);
+	vb__flusher_wake(ch);
+	return true;
+}
+
+/* Sends the message as a packet of its own. Lent is set if its buffers are still in use. */
+static int send_alone(struct vb_channel *ch, const struct message *m, bool *lent)
+{
+	struct vb__slot *slot = vb__slot_take(&ch->tx);
+	struct vb__packet packet = { .kind = VB__PACKET_DATA, .messages = 1 };
+	struct vb__sge sge[VB__SGE_MAX];
+	int n = -1;
+
+	*lent = false;
+	if (m->len > COPY_MAX || (m->keep && m->len > ch->ep->inline_bytes))
+		n = m->blocking || m->keep ? lend(ch, m, sge) : -1;
+	/* On verbs a blocking send would wait for a round trip: there the copy is better. */
+	if (n >= 0 && !m->keep && !(ch->ep->caps & VB__CAP_SLOW_POST))
+		n = -1;
+	if (n < 0) {
+		copy_pieces(slot->payload, m);
+		sge[0] = (struct vb__sge){ .addr = slot->payload, .len = m->len, .mr = ch->tx.mr };
+		n = m->len ? 1 : 0;
+	} else {
+		*lent = n > 0;
+	}
+	return vb__packet_post(ch, slot, packet, sge, (unsigned)n);
+}
+
+static bool has_room(const struct vb_channel *ch)
+{
+	return ch->credits.held && ch->tx.free && !ch->outbox.slot;
+}
+
+/* Lock held. The ticket is 0 if the buffers are free already. */
+static int send_message(struct vb_channel *ch, const struct message *m, int64_t *ticket,
+			struct vb_error *err)
+{
+	struct vb__wait wait = { .spin_until_ns = 0 };
+	bool stalled = false, lent = false;
+	int rc;
+
+	for (;;) {
+		rc = check_open(ch, err);
+		if (rc)
+			return rc;
+		if (put_together(ch, m))
+			break;
+		vb__outbox_push(ch);
+		if (has_room(ch)) {
+			rc = send_alone(ch, m, &lent);
+			if (rc)
+				return vb__fail_again(err, &ch->failure);
+			break;
+		}
+		if (!stalled && !ch->credits.held)
+			ch->counters.credit_stalls++;
+		stalled = true;
+		if (m->blocking)
+			vb__channel_wait(ch, &wait, VB__NEWS_SENT);
+		else if (vb__channel_would_block(ch))
+			return VB_ERR_AGAIN;
+	}
+	ch->counters.messages_sent++;
+	ch->counters.bytes_sent += m->len;
+	*ticket = lent ? ch->posted : 0;
+	return 0;
+}
+
+/* Lock held. */
+static int wait_ticket(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
+{
+	struct vb__wait wait = { .spin_until_ns = 0 };
+
+	while (ch->done < ticket) {
+		if (ch->failure.code)
+			return vb__fail_again(err, &ch->failure);
+		vb__channel_wait(ch, &wait, VB__NEWS_SENT);
+	}
+	return 0;
+}
+
+static int send_pieces(struct vb_channel *ch, const struct iovec *pieces, int count, bool blocking,
+		       struct vb_error *err)
+{
+	struct message m = { .pieces = pieces, .count = count, .blocking = blocking };
+	int64_t ticket = 0;
+	int rc;
+
+	vb__error_clear(err);
+	rc = measure(ch, &m, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&ch->lock);
+	rc = send_message(ch, &m, &ticket, err);
+	if (rc == 0 && ticket)
+		rc = wait_ticket(ch, ticket, err);
+	pthread_mutex_unlock(&ch->lock);
+	return rc;
+}
+
+static int64_t post_pieces(struct vb_channel *ch, const struct iovec *pieces, int count,
+			   bool blocking, struct vb_error *err)
+{
+	struct message m = { .pieces = pieces, .count = count, .blocking = blocking, .keep = true };
+	int64_t ticket = 0;
+	int rc;
+
+	vb__error_clear(err);
+	rc = measure(ch, &m, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&ch->lock);
+	rc = send_message(ch, &m, &ticket, err);
+	if (rc == 0 && !ticket)
+		ticket = ch->done;
+	pthread_mutex_unlock(&ch->lock);
+	return rc ? rc : ticket;
+}
+
+int vb_channel_send(struct vb_channel *ch, const void *message, size_t len, struct vb_error *err)
+{
+	struct iovec piece = { .iov_base = (void *)message, .iov_len = len };
+
+	return send_pieces(ch, &piece, 1, true, err);
+}
+
+int vb_channel_sendv(struct vb_channel *ch, const struct iovec *pieces, int count,
+		     struct vb_error *err)
+{
+	return send_pieces(ch, pieces, count, true, err);
+}
+
+int vb_channel_try_send(struct vb_channel *ch, const void *message, size_t len,
+			struct vb_error *err)
+{
+	struct iovec piece = { .iov_base = (void *)message, .iov_len = len };
+
+	return send_pieces(ch, &piece, 1, false, err);
+}
+
+int64_t vb_channel_post(struct vb_channel *ch, const struct iovec *pieces, int count,
+			struct vb_error *err)
+{
+	return post_pieces(ch, pieces, count, true, err);
+}
+
+int64_t vb_channel_try_post(struct vb_channel *ch, const struct iovec *pieces, int count,
+			    struct vb_error *err)
+{
+	return post_pieces(ch, pieces, count, false, err);
+}
+
+int vb_channel_wait(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
+{
+	int rc;
+
+	vb__error_clear(err);
+	pthread_mutex_lock(&ch->lock);
+	if (ticket > ch->posted)
+		rc = vb__fail_invalid(err, "wait", "ticket %lld was never given",
+				      (long long)ticket);
+	else
+		rc = wait_ticket(ch, ticket, err);
+	pthread_mutex_unlock(&ch->lock);
+	return rc;
+}
+
+static bool overlaps(const struct vb_channel *ch, const uint8_t *addr, size_t len)
+{
+	for (const struct vb_region *r = ch->regions; r; r = r->next)
+		if (addr < r->addr + r->len && r->addr < addr + len)
+			return true;
+	return false;
+}
+
+static int open_region(struct vb_channel *ch, struct vb_region *region, struct vb_error *err)
+{
+	int rc = 0;
+
+	if (overlaps(ch, region->addr, region->len))
+		return vb__fail_invalid(err, "region", "it lies over another one of this channel");
+	if (!(ch->ep->caps & VB__CAP_ANY_BUFFER))
+		rc = vb__mr_open(ch->ep, region->addr, region->len, VB__ACCESS_LOCAL, &region->mr,
+				 err);
+	if (rc)
+		return rc;
+	region->next = ch->regions;
+	ch->regions = region;
+	return 0;
+}
+
+int vb_region_open(struct vb_channel *ch, void *addr, size_t len, struct vb_region **out,
+		   struct vb_error *err)
+{
+	struct vb_region *region;
+	int rc;
+
+	vb__error_clear(err);
+	if (!addr || !len)
+		return vb__fail_invalid(err, "region", "it is empty");
+	region = calloc(1, sizeof(*region));
+	if (!region)
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	*region = (struct vb_region){ .channel = ch, .addr = addr, .len = len };
+	pthread_mutex_lock(&ch->lock);
+	rc = open_region(ch, region, err);
+	pthread_mutex_unlock(&ch->lock);
+	if (rc)
+		free(region);
+	else
+		*out = region;
+	return rc;
+}
+
+void vb_region_close(struct vb_region *region)
+{
+	struct vb_channel *ch;
+	struct vb_region **at;
+
+	if (!region)
+		return;
+	ch = region->channel;
+	pthread_mutex_lock(&ch->lock);
+	wait_ticket(ch, ch->posted, NULL);
+	for (at = &ch->regions; *at != region; at = &(*at)->next)
+		;
+	*at = region->next;
+	vb__mr_close(region->mr);
+	pthread_mutex_unlock(&ch->lock);
+	free(region);
+}

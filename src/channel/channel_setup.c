@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A channel's beginning and end: memory, receives, limits; and taking it all down. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "channel/channel_state.h"
+
+#define CONTROL_SLOTS 4u
+#define PIECES 8u
+#define SMALL_MESSAGE 1024u
+
+struct vb__ep_attr vb__channel_ep_attr(const struct vb__settings *settings)
+{
+	return (struct vb__ep_attr){
+		/* One slot more for the outbox. */
+		.send_depth = settings->depth + 1 + CONTROL_SLOTS,
+		.recv_depth = settings->depth + VB__CREDIT_RESERVE,
+		.sge = PIECES,
+		.settings = settings,
+	};
+}
+
+/* What the device granted may be less than what was wished for. */
+static unsigned possible_depth(const struct vb__ep *ep, unsigned wished)
+{
+	unsigned by_sends = ep->send_depth - 1 - CONTROL_SLOTS;
+	unsigned by_receives = ep->recv_depth - VB__CREDIT_RESERVE;
+	unsigned depth = by_sends < by_receives ? by_sends : by_receives;
+
+	return depth < wished ? depth : wished;
+}
+
+static int check_endpoint(const struct vb__ep *ep, struct vb_error *err)
+{
+	if (ep->send_depth > 1 + CONTROL_SLOTS && ep->recv_depth > VB__CREDIT_RESERVE &&
+	    ep->sge >= 2 && ep->max_bytes > VB__PACKET_HEADER)
+		return 0;
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_UNSUPPORTED,
+				     .operation = "use",
+				     .object = ep->device,
+				     .cause = "its queues are too short for a channel",
+			     });
+}
+
+static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *err)
+{
+	unsigned tx = depth + (ch->ep->caps & VB__CAP_SLOW_POST ? 1 : 0);
+	int rc;
+
+	ch->inbox.ring = calloc(depth, sizeof(*ch->inbox.ring));
+	ch->inbox.small = malloc(SMALL_MESSAGE);
+	if (!ch->inbox.ring || !ch->inbox.small)
+		return vb__fail_errno(err, ENOMEM, "malloc", NULL);
+	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE, ch->max_message, err);
+	if (rc == 0)
+		rc = vb__slots_open(&ch->tx, ch->ep, tx, ch->max_message, err);
+	if (rc == 0)
+		rc = vb__slots_open(&ch->control, ch->ep, CONTROL_SLOTS, 0, err);
+	return rc;
+}
+
+static int post_receives(struct vb_channel *ch, struct vb_error *err)
+{
+	struct vb__slot *slot;
+	int rc = 0;
+
+	while (rc == 0 && (slot = vb__slot_take(&ch->rx)))
+		rc = vb__packet_post_recv(ch, slot, err);
+	return rc;
+}
+
+int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
+		       struct vb_channel **channel, struct vb_error *err)
+{
+	struct vb_channel *ch = calloc(1, sizeof(*ch));
+	unsigned depth;
+	int rc;
+
+	if (!ch) {
+		vb__ep_close(ep);
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	}
+	ch->ep = ep;
+	ch->settings = *settings;
+	ch->posted = ch->done = 1; /* tickets are positive */
+	pthread_mutex_init(&ch->lock, NULL);
+	pthread_cond_init(&ch->changed, NULL);
+	pthread_cond_init(&ch->flusher.wanted, NULL);
+	rc = check_endpoint(ep, err);
+	if (rc)
+		goto undo;
+	ch->max_message = settings->max_message;
+	if (ch->max_message > ep->max_bytes - VB__PACKET_HEADER)
+		ch->max_message = (uint32_t)(ep->max_bytes - VB__PACKET_HEADER);
+	depth = possible_depth(ep, settings->depth);
+	ch->credits = vb__credits_of(depth);
+	rc = open_memory(ch, depth, err);
+	if (rc == 0)
+		rc = post_receives(ch, err);
+	if (rc)
+		goto undo;
+	*channel = ch;
+	return 0;
+undo:
+	vb__channel_destroy(ch);
+	return rc;
+}
+
+struct vb__hello vb__channel_hello(const struct vb_channel *ch, enum vb__hello_kind kind)
+{
+	return (struct vb__hello){
+		.kind = kind,
+		.version = VB__PROTOCOL_VERSION,
+		.max_message = ch->max_message,
+		.depth = (uint16_t)ch->credits.depth,
+	};
+}
+
+void vb__channel_agree(struct vb_channel *ch, uint32_t max_message, unsigned depth)
+{
+	ch->max_message = max_message;
+	ch->credits = vb__credits_of(depth);
+}
+
+void vb__channel_destroy(struct vb_channel *ch)
+{
+	struct vb_region *region;
+
+	vb__flusher_stop(ch);
+	/* The endpoint first: nothing may write into memory that is gone. */
+	vb__ep_close(ch->ep);
+	while ((region = ch->regions)) {
+		ch->regions = region->next;
+		free(region);
+	}
+	vb__slots_close(&ch->rx);
+	vb__slots_close(&ch->tx);
+	vb__slots_close(&ch->control);
+	free(ch->inbox.ring);
+	free(ch->inbox.small);
+	pthread_cond_destroy(&ch->flusher.wanted);
+	pthread_cond_destroy(&ch->changed);
+	pthread_mutex_destroy(&ch->lock);
+	free(ch);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a channel, for the files of this folder. Everything is under `lock`. */
+#ifndef VB_CHANNEL_STATE_H
+#define VB_CHANNEL_STATE_H
+
+#include <pthread.h>
+
+#include <verbatim/channel.h>
+
+#include "channel/credits.h"
+#include "channel/slots.h"
+#include "core/settings.h"
+#include "fabric/fabric.h"
+#include "wire/hello.h"
+#include "wire/packet.h"
+
+/* What progress brought; also what a sleeper waits for. */
+enum vb__news {
+	VB__NEWS_RECEIVED = 1, /* messages, the peer's end */
+	VB__NEWS_SENT = 2,     /* credits, free slots, finished tickets */
+	VB__NEWS_STATE = 4,    /* up, down */
+	VB__NEWS_ALL = 7,
+};
+
+/* Received packets in order, and how far the first of them is read. */
+struct vb__inbox {
+	unsigned *ring; /* slot numbers */
+	unsigned first, count;
+	size_t at;	  /* FRAMED: where the next frame starts */
+	uint32_t taken;	  /* messages of the first packet already given out */
+	bool holds_first; /* the first packet's slot is shown to the user */
+	uint8_t *small;	  /* a copy, so that the slot of a small message is free at once */
+};
+
+/* Small messages put together while earlier packets are under way. */
+struct vb__outbox {
+	struct vb__slot *slot; /* NULL: none open */
+	size_t used;
+	uint32_t messages;
+};
+
+/* A thread for fabrics that post slowly: sends the outbox if nobody else does. */
+struct vb__flusher {
+	pthread_t thread;
+	pthread_cond_t wanted;
+	bool running, idle, stop;
+};
+
+struct vb_channel {
+	struct vb__ep *ep;
+	struct vb__settings settings;
+	char description[320];
+	uint32_t max_message;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned waiting;     /* threads on `changed` */
+	unsigned sleeper_for; /* news that the thread sleeping on the descriptor wants; 0: none */
+
+	struct vb_error failure;
+	struct vb__credits credits;
+	struct vb__slots rx, tx, control;
+	unsigned control_busy; /* control packets being sent */
+	struct vb__inbox inbox;
+	struct vb__outbox outbox;
+	struct vb__flusher flusher;
+	struct vb_region *regions;
+
+	int64_t posted, done; /* serial numbers of data packets; tickets */
+
+	bool ending;	   /* no more sending on our side */
+	bool end_sent;	   /* an END is under way or confirmed */
+	bool end_seen;	   /* the peer confirmed it */
+	bool closing_sent; /* ... and it said that we do not receive either */
+	bool peer_ended, peer_closing;
+	bool end_to_confirm;
+
+	struct vb_counters counters;
+};
+
+struct vb_region {
+	struct vb_region *next;
+	struct vb_channel *channel;
+	uint8_t *addr;
+	size_t len;
+	struct vb__mr *mr; /* NULL where none is needed */
+};
+
+/* ---- channel_setup.c ---- */
+
+/* What an endpoint for these settings must be able to do. */
+struct vb__ep_attr vb__channel_ep_attr(const struct vb__settings *settings);
+
+/* A channel on a NEW endpoint, which it takes over: memory and receives are ready. */
+int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
+		       struct vb_channel **channel, struct vb_error *err);
+
+/* Our side of the hello. */
+struct vb__hello vb__channel_hello(const struct vb_channel *ch, enum vb__hello_kind kind);
+
+/* Both sides have agreed: the limits from now on. */
+void vb__channel_agree(struct vb_channel *ch, uint32_t max_message, unsigned depth);
+
+/* Frees everything, from any state. */
+void vb__channel_destroy(struct vb_channel *ch);
+
+/* ---- channel_progress.c: lock held ---- */
+
+/* Handles what has completed; returns news. */
+unsigned vb__channel_progress(struct vb_channel *ch);
+
+/* Waits for news of the given kinds, or for anything else that may matter. */
+struct vb__wait {
+	uint64_t spin_until_ns;
+};
+void vb__channel_wait(struct vb_channel *ch, struct vb__wait *wait, unsigned news);
+
+/* For non-blocking calls: true if waiting on the descriptor is right now. */
+bool vb__channel_would_block(struct vb_channel *ch);
+
+/* The channel is broken; the first cause stays. Returns its code. */
+int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);
+
+/* ---- packets.c: lock held ---- */
+
+/* Posts the receive of a slot. */
+int vb__packet_post_recv(struct vb_channel *ch, struct vb__slot *slot, struct vb_error *err);
+
+/* Sends a packet whose payload is in `pieces` (or none); takes a credit unless it is CREDIT. */
+int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__packet packet,
+		    const struct vb__sge *pieces, unsigned count);
+
+/* Returns credits and confirms an END, if that is due. */
+void vb__packet_post_credits(struct vb_channel *ch);
+
+/* Sends the outbox if there is one and a credit for it. */
+void vb__outbox_push(struct vb_channel *ch);
+
+/* ---- flusher.c ---- */
+void vb__flusher_wake(struct vb_channel *ch); /* lock held */
+void vb__flusher_stop(struct vb_channel *ch); /* lock not held */
+
+#endif

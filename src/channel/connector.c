@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connecting: which fabric leads to the peer, and trying until somebody
+ * listens. Every address and fabric is a candidate; each remembers what it
+ * was answered, so that the end can tell all of it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "channel/channel_state.h"
+#include "core/clock.h"
+
+/* While there are other candidates, one must not take all the time. */
+#define ATTEMPT_MS 3000u
+#define PAUSE_FIRST_MS 20u
+#define PAUSE_MAX_MS 250u
+
+#define CANDIDATES_MAX (VB__ADDRESSES_MAX * 2)
+
+struct candidate {
+	const struct vb__fabric *fabric;
+	const struct vb__address *address;
+	struct vb_error answer;
+	bool hopeless;
+};
+
+static int fail_version(struct vb_error *err, const struct vb__ep *ep, unsigned theirs)
+{
+	char cause[160];
+
+	snprintf(cause, sizeof(cause), "the peer speaks version %u of the protocol, we speak %u",
+		 theirs, VB__PROTOCOL_VERSION);
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_VERSION,
+				     .operation = "connect to",
+				     .object = ep->peer,
+				     .cause = cause,
+				     .hint = "install the same version of Verbatim at both ends",
+			     });
+}
+
+static int fail_foreign(struct vb_error *err, const struct vb__ep *ep)
+{
+	return vb__fail(err,
+			&(struct vb__failure){
+				.code = VB_ERR_PROTOCOL,
+				.operation = "connect to",
+				.object = ep->peer,
+				.cause = "what listens there does not speak Verbatim's protocol",
+				.hint = "check the port",
+			});
+}
+
+static int fail_refusal(struct vb_error *err, const struct vb__ep *ep,
+			const struct vb__hello *hello)
+{
+	bool busy = hello->reason == VB__REFUSAL_BUSY;
+
+	if (hello->reason == VB__REFUSAL_VERSION)
+		return fail_version(err, ep, hello->version);
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_REFUSED,
+				     .operation = "connect to",
+				     .object = ep->peer,
+				     .cause = busy ? "the listener is too busy"
+						   : "the listener refused our hello",
+				     .hint = busy ? "try again later" : NULL,
+			     });
+}
+
+/* What the fabric said, or better, what the listener said through it. */
+static int explain_failure(struct vb_error *err, const struct vb__ep *ep, int rc,
+			   const struct vb_error *answer)
+{
+	struct vb__hello hello;
+	enum vb__hello_verdict verdict = vb__hello_decode(&hello, ep->peer_data, ep->peer_data_len);
+
+	if (rc == VB_ERR_REFUSED && verdict == VB__HELLO_OTHER_VERSION)
+		return fail_version(err, ep, hello.version);
+	if (rc == VB_ERR_REFUSED && verdict == VB__HELLO_GOOD && hello.kind == VB__HELLO_REFUSE)
+		return fail_refusal(err, ep, &hello);
+	return vb__fail_again(err, answer);
+}
+
+/* The listener accepted: does it speak as we do, and within what we asked for? */
+static int check_answer(struct vb_channel *ch, struct vb_error *err)
+{
+	const struct vb__ep *ep = ch->ep;
+	struct vb__hello hello;
+
+	switch (vb__hello_decode(&hello, ep->peer_data, ep->peer_data_len)) {
+	case VB__HELLO_GARBAGE:
+		return fail_foreign(err, ep);
+	case VB__HELLO_OTHER_VERSION:
+		return fail_version(err, ep, hello.version);
+	case VB__HELLO_GOOD:
+		break;
+	}
+	if (hello.kind != VB__HELLO_ACCEPT || hello.max_message > ch->max_message ||
+	    hello.depth > ch->credits.depth)
+		return fail_foreign(err, ep);
+	vb__channel_agree(ch, hello.max_message, hello.depth);
+	return 0;
+}
+
+static int greet(struct vb_channel *ch, uint64_t deadline_ns, struct vb_error *err)
+{
+	struct vb__hello hello = vb__channel_hello(ch, VB__HELLO_OPEN);
+	struct vb_error answer = { .code = VB_OK };
+	uint8_t bytes[VB__HELLO_BYTES];
+	int rc;
+
+	vb__hello_encode(bytes, &hello);
+	rc = vb__ep_connect(ch->ep, bytes, sizeof(bytes), deadline_ns, &answer);
+	return rc ? explain_failure(err, ch->ep, rc, &answer) : check_answer(ch, err);
+}
+
+static int attempt(const struct candidate *c, const struct vb__settings *settings,
+		   uint64_t deadline_ns, struct vb_channel **channel, struct vb_error *err)
+{
+	struct vb__ep_attr attr = vb__channel_ep_attr(settings);
+	struct vb_channel *ch;
+	struct vb__ep *ep;
+	int rc = vb__ep_open(c->fabric, &attr, c->address, deadline_ns, &ep, err);
+
+	if (rc == 0)
+		rc = vb__channel_create(ep, settings, &ch, err);
+	if (rc)
+		return rc;
+	rc = greet(ch, deadline_ns, err);
+	if (rc)
+		vb__channel_destroy(ch);
+	else
+		*channel = ch;
+	return rc;
+}
+
+static unsigned list_candidates(struct candidate *to, const struct vb__address *addresses, int n,
+				enum vb_fabric only)
+{
+	unsigned count = 0;
+
+	for (int i = 0; i < n; i++)
+		for (const struct vb__fabric *const *f = vb__fabrics; *f; f++)
+			if (only == VB_FABRIC_AUTO || only == (*f)->id)
+				to[count++] = (struct candidate){ .fabric = *f,
+								  .address = &addresses[i] };
+	return count;
+}
+
+/* Trying again cannot change these. */
+static bool is_hopeless(int code)
+{
+	return code == VB_ERR_NO_DEVICE || code == VB_ERR_ACCESS || code == VB_ERR_UNSUPPORTED ||
+	       code == VB_ERR_MEMLOCK || code == VB_ERR_NOMEM || code == VB_ERR_INVALID;
+}
+
+/* Somebody answered for this port, and clearly. */
+static bool is_final(int code)
+{
+	return code == VB_ERR_VERSION || code == VB_ERR_PROTOCOL;
+}
+
+static void describe(struct vb_channel *ch, const struct candidate *c, unsigned count,
+		     const struct candidate *chosen)
+{
+	const char *why = "it was asked for";
+
+	if (ch->settings.fabric == VB_FABRIC_AUTO && chosen->fabric->id == VB_FABRIC_VERBS)
+		why = "it owns the route to the peer";
+	else if (ch->settings.fabric == VB_FABRIC_AUTO)
+		why = "it is the only fabric in this build";
+	for (unsigned i = 0; i < count; i++)
+		if (&c[i] != chosen && c[i].address == chosen->address && c[i].answer.code)
+			why = c[i].answer.cause;
+	snprintf(ch->description, sizeof(ch->description), "%s on %s to %s: %s",
+		 ch->ep->fabric->name, ch->ep->device, ch->ep->peer, why);
+	vb__log(&ch->settings.log, VB_LOG_INFO, "connected by %s", ch->description);
+}
+
+/* The candidate whose answer says most: one that was reached, rather than one that cannot be. */
+static const struct candidate *most_telling(const struct candidate *c, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!c[i].hopeless)
+			return &c[i];
+	return &c[0];
+}
+
+/* All answers on one line; code, native value and hint are those of the most telling one. */
+static int fail_all(struct vb_error *err, const struct candidate *c, unsigned count,
+		    const char *host, const char *port, uint32_t timeout_ms)
+{
+	const struct candidate *best = most_telling(c, count);
+	bool gave_up = !is_final(best->answer.code) && !best->hopeless;
+	struct vb_error all = best->answer;
+	size_t at = 0;
+
+	snprintf(all.operation, sizeof(all.operation), "connect to");
+	snprintf(all.object, sizeof(all.object), "%.64s port %.16s", host, port);
+	if (gave_up)
+		at = (size_t)snprintf(all.cause, sizeof(all.cause),
+				      "gave up after %.3g s: ", timeout_ms / 1000.0);
+	for (unsigned i = 0; i < count && at < sizeof(all.cause); i++)
+		at += (size_t)snprintf(all.cause + at, sizeof(all.cause) - at, "%s%s over %s: %s",
+				       i ? "; " : "", c[i].address->text, c[i].fabric->name,
+				       c[i].answer.cause);
+	if (err)
+		*err = all;
+	return all.code;
+}
+
+static void pause_before(uint64_t deadline_ns, unsigned round)
+{
+	uint64_t now = vb__now_ns(), ms = PAUSE_FIRST_MS << (round < 4 ? round : 4);
+	uint64_t ns = vb__ms(ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS);
+	struct timespec ts;
+
+	if (now + ns > deadline_ns)
+		ns = deadline_ns > now ? deadline_ns - now : 0;
+	ts = (struct timespec){ .tv_nsec = (long)ns };
+	nanosleep(&ts, NULL);
+}
+
+/* One round over the candidates: 1 connected, 0 go on trying, -1 no use. */
+static int try_all(struct candidate *c, unsigned count, const struct vb__settings *settings,
+		   uint64_t deadline_ns, struct vb_channel **channel)
+{
+	unsigned hopeless = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t limit = vb__now_ns() + vb__ms(ATTEMPT_MS);
+
+		if (count == 1 || limit > deadline_ns)
+			limit = deadline_ns;
+		if (!c[i].hopeless) {
+			vb__error_clear(&c[i].answer);
+			if (attempt(&c[i], settings, limit, channel, &c[i].answer) == 0) {
+				describe(*channel, c, count, &c[i]);
+				return 1;
+			}
+			vb__log(&settings->log, VB_LOG_DEBUG, "%s over %s: %s", c[i].address->text,
+				c[i].fabric->name, c[i].answer.cause);
+			if (is_final(c[i].answer.code))
+				return -1;
+			c[i].hopeless = is_hopeless(c[i].answer.code);
+		}
+		hopeless += c[i].hopeless;
+	}
+	return hopeless == count ? -1 : 0;
+}
+
+int vb_channel_connect(const char *host, const char *port, const struct vb_options *options,
+		       struct vb_channel **channel, struct vb_error *err)
+{
+	struct vb__address addresses[VB__ADDRESSES_MAX];
+	struct candidate candidates[CANDIDATES_MAX];
+	struct vb__settings settings;
+	uint64_t deadline;
+	unsigned count, round = 0;
+	int rc;
+
+	vb__error_clear(err);
+	if (!host)
+		return vb__fail_invalid(err, "connect", "no host was given");
+	rc = vb__settings_from(&settings, options, err);
+	if (rc)
+		return rc;
+	rc = vb__address_resolve(host, port, settings.family, addresses, err);
+	if (rc < 0)
+		return rc;
+	count = list_candidates(candidates, addresses, rc, settings.fabric);
+	if (!count)
+		return vb__fail(err, &(struct vb__failure){
+					     .code = VB_ERR_UNSUPPORTED,
+					     .operation = "connect",
+					     .cause = "this build has not the fabric asked for" });
+	deadline = vb__now_ns() + vb__ms(settings.connect_timeout_ms);
+	for (;;) {
+		rc = try_all(candidates, count, &settings, deadline, channel);
+		if (rc > 0)
+			return 0;
+		if (rc < 0 || vb__now_ns() >= deadline)
+			return fail_all(err, candidates, count, host, port,
+					settings.connect_timeout_ms);
+		pause_before(deadline, round++);
+	}
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where posting is a system call, small messages are put together while
+ * earlier ones are under way. The application may go away to do something
+ * else just then; this thread sees to it that nothing stays behind. It exists only in
+ * channels that have put messages together, and sleeps otherwise.
+ */
+#include <time.h>
+
+#include "channel/channel_state.h"
+
+/* How long a message that is not alone may wait for company. */
+#define PATIENCE_NS 50000
+
+static void wait_for_room(struct vb_channel *ch)
+{
+	struct vb__wait wait = { .spin_until_ns = 1 }; /* no spinning here */
+
+	while (ch->outbox.slot && !ch->flusher.stop && !ch->failure.code) {
+		vb__channel_progress(ch);
+		vb__outbox_push(ch);
+		if (ch->outbox.slot)
+			vb__channel_wait(ch, &wait, VB__NEWS_SENT);
+	}
+}
+
+static void *flush(void *arg)
+{
+	const struct timespec patience = { .tv_nsec = PATIENCE_NS };
+	struct vb_channel *ch = arg;
+	struct vb__flusher *f = &ch->flusher;
+
+	pthread_mutex_lock(&ch->lock);
+	while (!f->stop) {
+		if (!ch->outbox.slot || ch->failure.code) {
+			f->idle = true;
+			pthread_cond_wait(&f->wanted, &ch->lock);
+			f->idle = false;
+			continue;
+		}
+		pthread_mutex_unlock(&ch->lock);
+		nanosleep(&patience, NULL);
+		pthread_mutex_lock(&ch->lock);
+		wait_for_room(ch);
+	}
+	pthread_mutex_unlock(&ch->lock);
+	return NULL;
+}
+
+void vb__flusher_wake(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+
+	if (!f->running) {
+		/* Without the thread: no waiting for company. */
+		if (pthread_create(&f->thread, NULL, flush, ch) == 0)
+			f->running = true;
+		else
+			vb__outbox_push(ch);
+	} else if (f->idle) {
+		f->idle = false;
+		pthread_cond_signal(&f->wanted);
+	}
+}
+
+void vb__flusher_stop(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+	bool running;
+
+	pthread_mutex_lock(&ch->lock);
+	running = f->running;
+	f->stop = true;
+	f->running = false;
+	pthread_cond_signal(&f->wanted);
+	vb__ep_wake(ch->ep); /* it may be the one that sleeps there */
+	pthread_cond_broadcast(&ch->changed);
+	pthread_mutex_unlock(&ch->lock);
+	if (running)
+		pthread_join(f->thread, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sending packets: headers, credits that ride along, and the outbox of small messages. */
+#include "channel/channel_state.h"
+
+/* Operation ids: which slots, which slot. */
+#define FROM_CONTROL (UINT64_C(1) << 32)
+
+int vb__packet_post_recv(struct vb_channel *ch, struct vb__slot *slot, struct vb_error *err)
+{
+	struct vb__sge sge[2] = {
+		{ .addr = slot->header, .len = VB__PACKET_HEADER, .mr = ch->rx.mr },
+		{ .addr = slot->payload, .len = ch->rx.payload_bytes, .mr = ch->rx.mr },
+	};
+	struct vb__op op = { .kind = VB__OP_RECV, .id = slot->number, .sge = sge, .sge_count = 2 };
+
+	return vb__ep_post(ch->ep, &op, err);
+}
+
+int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__packet packet,
+		    const struct vb__sge *pieces, unsigned count)
+{
+	bool control = packet.kind == VB__PACKET_CREDIT;
+	struct vb__sge sge[VB__SGE_MAX];
+	struct vb__op op = {
+		.kind = VB__OP_SEND,
+		.id = slot->number | (control ? FROM_CONTROL : 0),
+		.sge = sge,
+		.sge_count = 1 + count,
+	};
+	struct vb_error err = { .code = VB_OK };
+
+	sge[0] = (struct vb__sge){ .addr = slot->header,
+				   .len = VB__PACKET_HEADER,
+				   .mr = control ? ch->control.mr : ch->tx.mr };
+	for (unsigned i = 0; i < count; i++) {
+		sge[i + 1] = pieces[i];
+		packet.payload += (uint32_t)pieces[i].len;
+	}
+	packet.credits = (uint16_t)vb__credits_pay(&ch->credits);
+	vb__packet_encode(slot->header, &packet);
+	if (control) {
+		ch->control_busy++;
+	} else {
+		ch->credits.held--;
+		slot->serial = ++ch->posted;
+	}
+	if (vb__ep_post(ch->ep, &op, &err) != 0) {
+		vb__channel_fail(ch, NULL);
+		return vb__fail_again(&ch->failure, &err);
+	}
+	ch->counters.packets_sent++;
+	return 0;
+}
+
+void vb__packet_post_credits(struct vb_channel *ch)
+{
+	struct vb__packet packet = { .kind = VB__PACKET_CREDIT };
+	struct vb__slot *slot;
+
+	if ((!vb__credits_due(&ch->credits) && !ch->end_to_confirm) || ch->ep->state != VB__EP_UP)
+		return;
+	/* After its END the peer has no use for credits, but for the confirmation. */
+	if (ch->peer_ended && !ch->end_to_confirm)
+		return;
+	slot = vb__slot_take(&ch->control);
+	if (!slot)
+		return; /* comes again when a packet has been sent */
+	if (ch->end_to_confirm)
+		packet.flags = VB__PACKET_END_SEEN;
+	ch->end_to_confirm = false;
+	vb__packet_post(ch, slot, packet, NULL, 0);
+}
+
+void vb__outbox_push(struct vb_channel *ch)
+{
+	struct vb__outbox *out = &ch->outbox;
+	struct vb__slot *slot = out->slot;
+	struct vb__packet packet = {
+		.kind = VB__PACKET_DATA,
+		.flags = VB__PACKET_FRAMED,
+		.messages = out->messages,
+	};
+	struct vb__sge piece;
+
+	if (!slot || !ch->credits.held || ch->failure.code)
+		return;
+	piece = (struct vb__sge){ .addr = slot->payload, .len = out->used, .mr = ch->tx.mr };
+	*out = (struct vb__outbox){ .slot = NULL };
+	vb__packet_post(ch, slot, packet, &piece, 1);
+}

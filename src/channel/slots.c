@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots: where they lie in memory, and the list of the free ones. */
+#include "channel/slots.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "wire/packet.h"
+
+static size_t whole_pages(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+static int map(struct vb__slots *s, struct vb_error *err)
+{
+	size_t headers = whole_pages((size_t)s->count * VB__PACKET_HEADER);
+	size_t payload = whole_pages(s->payload_bytes);
+
+	s->memory_bytes = headers + s->count * payload;
+	s->memory = mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (s->memory == MAP_FAILED) {
+		s->memory = NULL;
+		return vb__fail_errno(err, errno, "mmap", "message buffers");
+	}
+	for (unsigned i = 0; i < s->count; i++) {
+		s->slot[i].number = i;
+		s->slot[i].header = s->memory + (size_t)i * VB__PACKET_HEADER;
+		s->slot[i].payload = payload ? s->memory + headers + i * payload : NULL;
+		vb__slot_give_back(s, &s->slot[i]);
+	}
+	return 0;
+}
+
+int vb__slots_open(struct vb__slots *s, struct vb__ep *ep, unsigned count, size_t payload_bytes,
+		   struct vb_error *err)
+{
+	int rc;
+
+	*s = (struct vb__slots){ .count = count, .payload_bytes = payload_bytes };
+	s->slot = calloc(count, sizeof(*s->slot));
+	if (!s->slot)
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	rc = map(s, err);
+	if (rc == 0 && !(ep->caps & VB__CAP_ANY_BUFFER))
+		rc = vb__mr_open(ep, s->memory, s->memory_bytes, VB__ACCESS_LOCAL, &s->mr, err);
+	return rc;
+}
+
+struct vb__slot *vb__slot_take(struct vb__slots *s)
+{
+	struct vb__slot *slot = s->free;
+
+	if (slot)
+		s->free = slot->next_free;
+	return slot;
+}
+
+void vb__slot_give_back(struct vb__slots *s, struct vb__slot *slot)
+{
+	slot->next_free = s->free;
+	s->free = slot;
+}
+
+void vb__slots_close(struct vb__slots *s)
+{
+	if (s->memory)
+		munmap(s->memory, s->memory_bytes);
+	free(s->slot);
+	*s = (struct vb__slots){ .count = 0 };
+}

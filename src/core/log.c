@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log: formats a line and hands it to the application's callback. */
+#include "core/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void vb__log(const struct vb__log *log, enum vb_log_level level, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	if (!log->write || level > log->level)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	log->write(log->arg, level, line);
+}

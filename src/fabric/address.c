@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses: name look-up, words, and which way the kernel would go. */
+#include "fabric/address.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/failure.h"
+
+static socklen_t length_of(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+static void put_in_words(struct vb__address *a)
+{
+	char host[64] = "?";
+
+	getnameinfo((struct sockaddr *)&a->sa, a->len, host, sizeof(host), NULL, 0, NI_NUMERICHOST);
+	snprintf(a->text, sizeof(a->text), "%s port %u", host, vb__address_port(a));
+}
+
+void vb__address_from(struct vb__address *a, const struct sockaddr *sa)
+{
+	*a = (struct vb__address){ .len = length_of(sa) };
+	memcpy(&a->sa, sa, a->len);
+	put_in_words(a);
+}
+
+uint16_t vb__address_port(const struct vb__address *a)
+{
+	if (a->sa.ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)&a->sa)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)&a->sa)->sin_port);
+}
+
+void vb__address_set_port(struct vb__address *a, uint16_t port)
+{
+	if (a->sa.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&a->sa)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)&a->sa)->sin_port = htons(port);
+	put_in_words(a);
+}
+
+/* The same host: an IPv4 address is equal to its form inside IPv6. */
+static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	const struct in6_addr *six;
+
+	if (a->sa_family == AF_INET && b->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	if (a->sa_family == AF_INET6 && b->sa_family == AF_INET6)
+		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+			       &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
+	if (a->sa_family == AF_INET)
+		return same_host(b, a);
+	six = &((const struct sockaddr_in6 *)a)->sin6_addr;
+	return IN6_IS_ADDR_V4MAPPED(six) &&
+	       !memcmp(&six->s6_addr[12], &((const struct sockaddr_in *)b)->sin_addr, 4);
+}
+
+static in_port_t raw_port(const struct sockaddr *a)
+{
+	return a->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
+					: ((const struct sockaddr_in *)a)->sin_port;
+}
+
+bool vb__address_equal(const struct sockaddr *a, const struct sockaddr *b)
+{
+	return raw_port(a) == raw_port(b) && same_host(a, b);
+}
+
+static int fail_resolve(struct vb_error *err, int gai, const char *host, const char *port)
+{
+	char object[100];
+	bool port_is_bad = gai == EAI_SERVICE;
+
+	snprintf(object, sizeof(object), "%s", port_is_bad || !host ? port : host);
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_RESOLVE,
+				     .native_kind = VB_NATIVE_GAI,
+				     .native = gai,
+				     .operation = "resolve",
+				     .object = object,
+				     .hint = port_is_bad ? "give a port number from 1 to 65535"
+							 : "check the name's spelling, DNS and "
+							   "/etc/hosts, or give the address itself",
+			     });
+}
+
+int vb__address_resolve(const char *host, const char *port, int family,
+			struct vb__address found[VB__ADDRESSES_MAX], struct vb_error *err)
+{
+	struct addrinfo hints = {
+		.ai_family = family,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = host ? 0 : AI_PASSIVE,
+	};
+	struct addrinfo *list, *ai;
+	int n = 0, rc;
+
+	if (!port)
+		return vb__fail_invalid(err, "resolve", "no port was given");
+	rc = getaddrinfo(host, port, &hints, &list);
+	if (rc)
+		return fail_resolve(err, rc, host, port);
+	for (ai = list; ai && n < VB__ADDRESSES_MAX; ai = ai->ai_next)
+		if (ai->ai_family == AF_INET || ai->ai_family == AF_INET6)
+			vb__address_from(&found[n++], ai->ai_addr);
+	freeaddrinfo(list);
+	return n ? n : fail_resolve(err, EAI_NONAME, host, port);
+}
+
+/* Connecting a UDP socket sends nothing, but makes the kernel choose a source address. */
+static bool source_address(const struct vb__address *peer, struct sockaddr_storage *source)
+{
+	socklen_t len = sizeof(*source);
+	int fd = socket(peer->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = connect(fd, (const struct sockaddr *)&peer->sa, peer->len) == 0 &&
+	     getsockname(fd, (struct sockaddr *)source, &len) == 0;
+	close(fd);
+	return ok;
+}
+
+bool vb__address_egress(const struct vb__address *peer, char name[16])
+{
+	struct sockaddr_storage source = { .ss_family = AF_UNSPEC };
+	struct ifaddrs *list, *i;
+	bool found = false;
+
+	if (!source_address(peer, &source) || getifaddrs(&list) != 0)
+		return false;
+	for (i = list; i && !found; i = i->ifa_next) {
+		if (!i->ifa_addr || i->ifa_addr->sa_family != source.ss_family ||
+		    !same_host(i->ifa_addr, (struct sockaddr *)&source))
+			continue;
+		snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
+		found = true;
+	}
+	freeifaddrs(list);
+	return found;
+}

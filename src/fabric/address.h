@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses: from names to sockaddr and to words. */
+#ifndef VB_FABRIC_ADDRESS_H
+#define VB_FABRIC_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <verbatim/error.h>
+
+#define VB__ADDRESS_TEXT 80
+#define VB__ADDRESSES_MAX 8
+
+struct vb__address {
+	struct sockaddr_storage sa;
+	socklen_t len;
+	char text[VB__ADDRESS_TEXT]; /* "10.0.0.2 port 7471" */
+};
+
+/*
+ * Looks a host and port up; `host` NULL means all addresses of this machine
+ * (for listening). Returns how many were found, at least one, or an error.
+ */
+int vb__address_resolve(const char *host, const char *port, int family,
+			struct vb__address found[VB__ADDRESSES_MAX], struct vb_error *err);
+
+/* Makes an address of a sockaddr. */
+void vb__address_from(struct vb__address *address, const struct sockaddr *sa);
+
+uint16_t vb__address_port(const struct vb__address *address);
+void vb__address_set_port(struct vb__address *address, uint16_t port);
+bool vb__address_equal(const struct sockaddr *a, const struct sockaddr *b);
+
+/* The interface by which the kernel would send to the peer; false if it cannot tell. */
+bool vb__address_egress(const struct vb__address *peer, char name[16]);
+
+#endif

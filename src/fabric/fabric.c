@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The common books of all fabrics: who is built in, what is outstanding, which memory belongs where. */
+#include "fabric/fabric.h"
+
+const struct vb__fabric *const vb__fabrics[] = {
+#ifdef VB_HAVE_VERBS
+	&vb__verbs_fabric,
+#endif
+#ifdef VB_HAVE_OFI
+	&vb__ofi_fabric,
+#endif
+	NULL,
+};
+
+int vb__ep_open(const struct vb__fabric *fabric, const struct vb__ep_attr *attr,
+		const struct vb__address *peer, uint64_t deadline_ns, struct vb__ep **ep,
+		struct vb_error *err)
+{
+	return fabric->open(attr, peer, deadline_ns, ep, err);
+}
+
+int vb__ep_connect(struct vb__ep *ep, const void *data, size_t len, uint64_t deadline_ns,
+		   struct vb_error *err)
+{
+	return ep->fabric->connect(ep, data, len, deadline_ns, err);
+}
+
+int vb__pep_open(const struct vb__fabric *fabric, const struct vb__settings *settings,
+		 const struct vb__address *at, struct vb__pep **pep, struct vb_error *err)
+{
+	return fabric->listen(settings, at, pep, err);
+}
+
+int vb__pep_next(struct vb__pep *pep, struct vb__request **request, struct vb_error *err)
+{
+	return pep->fabric->next_request(pep, request, err);
+}
+
+void vb__pep_close(struct vb__pep *pep)
+{
+	if (pep)
+		pep->fabric->pep_close(pep);
+}
+
+int vb__ep_accept_open(struct vb__request *request, const struct vb__ep_attr *attr,
+		       struct vb__ep **ep, struct vb_error *err)
+{
+	return request->fabric->accept_open(request, attr, ep, err);
+}
+
+int vb__ep_accept(struct vb__ep *ep, const void *data, size_t len, struct vb_error *err)
+{
+	return ep->fabric->accept(ep, data, len, err);
+}
+
+void vb__request_reject(struct vb__request *request, const void *data, size_t len)
+{
+	request->fabric->reject(request, data, len);
+}
+
+int vb__mr_open(struct vb__ep *ep, void *addr, size_t len, unsigned access, struct vb__mr **mr,
+		struct vb_error *err)
+{
+	int rc = ep->fabric->register_memory(ep, addr, len, access, mr, err);
+
+	if (rc)
+		return rc;
+	(*mr)->ep = ep;
+	(*mr)->addr = addr;
+	(*mr)->len = len;
+	(*mr)->next = ep->mrs;
+	ep->mrs = *mr;
+	return 0;
+}
+
+void vb__mr_close(struct vb__mr *mr)
+{
+	struct vb__mr **at;
+
+	if (!mr)
+		return;
+	for (at = &mr->ep->mrs; *at != mr; at = &(*at)->next)
+		;
+	*at = mr->next;
+	mr->ep->fabric->deregister(mr);
+}
+
+int vb__ep_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err)
+{
+	int rc = ep->fabric->post(ep, op, err);
+
+	if (rc == 0)
+		ep->outstanding++;
+	return rc;
+}
+
+int vb__ep_poll(struct vb__ep *ep, struct vb__completion *done, int max)
+{
+	int n = ep->fabric->poll(ep, done, max);
+
+	ep->outstanding -= (unsigned)n;
+	return n;
+}
+
+int vb__ep_arm(struct vb__ep *ep)
+{
+	return ep->fabric->arm(ep);
+}
+
+void vb__ep_disconnect(struct vb__ep *ep)
+{
+	ep->fabric->disconnect(ep);
+}
+
+void vb__ep_wake(struct vb__ep *ep)
+{
+	ep->fabric->wake(ep);
+}
+
+void vb__ep_close(struct vb__ep *ep)
+{
+	if (ep)
+		ep->fabric->close(ep);
+}
+
+void vb__ep_down(struct vb__ep *ep, const struct vb__failure *cause)
+{
+	vb__fail(&ep->down, cause);
+	ep->state = VB__EP_DOWN;
+}

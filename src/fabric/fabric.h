@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fabric contract: a connected endpoint, the same over libibverbs and over
+ * libfabric. What stands above it never sees a type of either.
+ *
+ * Promises:
+ * - Receives can be posted before the connection is made, so that nothing
+ *   that the peer sends ever finds no room.
+ * - Both sides pass up to VB__PRIVATE_DATA bytes while connecting.
+ * - Every operation that was posted completes exactly once: with success, with
+ *   an error, or flushed (VB_ERR_FLUSHED) because the connection went down.
+ * - Operations posted on one endpoint are carried out in order, and sends and
+ *   receives complete in order.
+ * - The end of a connection, for whatever reason, turns the state to DOWN with
+ *   the first cause in `down`. What arrived before can still be polled.
+ * - A peer that cannot be heard for the peer time-out is such an end, as long
+ *   as somebody polls.
+ * - One descriptor (wait_fd) wakes up for all of this.
+ *
+ * An endpoint is not locked: one thread at a time, except vb__ep_wake and
+ * sleeping on wait_fd. Backends start no threads.
+ */
+#ifndef VB_FABRIC_FABRIC_H
+#define VB_FABRIC_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <verbatim/error.h>
+
+#include "core/failure.h"
+#include "core/settings.h"
+#include "fabric/address.h"
+
+#define VB__PRIVATE_DATA 48u
+
+enum vb__ep_state {
+	VB__EP_NEW = 0,	   /* receives may be posted */
+	VB__EP_CONNECTING, /* accepted, not yet confirmed by the peer */
+	VB__EP_UP,
+	VB__EP_DOWN, /* `down` tells why; posted operations come back flushed */
+};
+
+/* What an endpoint can do beyond send, receive, read and write. */
+enum vb__ep_cap {
+	VB__CAP_WRITE_IMM = 1,	/* VB__OP_WRITE_IMM */
+	VB__CAP_ATOMIC = 2,	/* VB__OP_FETCH_ADD and VB__OP_COMPARE_SWAP on 8 aligned bytes */
+	VB__CAP_ANY_BUFFER = 4, /* local buffers need no registration */
+	VB__CAP_SLOW_POST = 8,	/* posting costs a system call: worth to put messages together */
+};
+
+enum vb__op_kind {
+	VB__OP_RECV = 0,
+	VB__OP_SEND,
+	VB__OP_WRITE,
+	VB__OP_WRITE_IMM, /* takes a receive at the peer, which completes with `imm` */
+	VB__OP_READ,
+	VB__OP_FETCH_ADD,    /* one sge of 8 bytes for the former value; `operand` is added */
+	VB__OP_COMPARE_SWAP, /* likewise; `operand` is stored if the value is `compare` */
+};
+
+enum vb__access {
+	VB__ACCESS_LOCAL = 0, /* send from it, receive into it */
+	VB__ACCESS_REMOTE_READ = 1,
+	VB__ACCESS_REMOTE_WRITE = 2,
+	VB__ACCESS_REMOTE_ATOMIC = 4,
+	VB__ACCESS_READ_SINK = 8, /* local target of VB__OP_READ (iWARP needs to know) */
+};
+
+/* Registered memory. Belongs to its endpoint, and goes with it at the latest. */
+struct vb__mr {
+	struct vb__ep *ep;
+	struct vb__mr *next;
+	void *addr;
+	size_t len;
+	uint64_t remote_addr; /* what the peer must use as the address of byte 0 */
+	uint64_t remote_key;
+};
+
+struct vb__sge {
+	void *addr;
+	size_t len;
+	struct vb__mr *mr; /* may be NULL with VB__CAP_ANY_BUFFER, or if the bytes go inline */
+};
+
+#define VB__SGE_MAX 16u
+#define VB__OP_ID_MAX ((UINT64_C(1) << 56) - 1)
+
+struct vb__op {
+	enum vb__op_kind kind;
+	uint64_t id; /* comes back in the completion; at most VB__OP_ID_MAX */
+	const struct vb__sge *sge;
+	unsigned sge_count;
+	uint64_t remote_addr, remote_key; /* for all but send and receive */
+	uint64_t operand, compare;
+	uint32_t imm;
+};
+
+struct vb__completion {
+	uint64_t id;
+	enum vb__op_kind kind;
+	enum vb_err status; /* VB_OK or the error; the details are in the endpoint's `down` */
+	bool has_imm;
+	uint32_t imm;
+	size_t len; /* received bytes */
+};
+
+/* What an endpoint is asked for; what it got is in struct vb__ep. */
+struct vb__ep_attr {
+	unsigned send_depth, recv_depth; /* operations outstanding at once */
+	unsigned sge;			 /* pieces per operation */
+	const struct vb__settings *settings;
+};
+
+struct vb__ep {
+	const struct vb__fabric *fabric;
+	enum vb__ep_state state;
+	struct vb_error down;
+	int wait_fd;
+	unsigned outstanding; /* posted and not yet completed */
+	unsigned caps;
+	unsigned send_depth, recv_depth, sge;
+	size_t inline_bytes; /* a send or write up to this is copied before post returns */
+	size_t max_bytes;    /* the largest operation */
+	char device[64];
+	char peer[VB__ADDRESS_TEXT];
+	uint8_t peer_data[VB__PRIVATE_DATA];
+	size_t peer_data_len; /* may be padded by the fabric */
+	struct vb__mr *mrs;
+};
+
+/* A listening endpoint. */
+struct vb__pep {
+	const struct vb__fabric *fabric;
+	int wait_fd;
+	uint16_t port;
+	char device[64];       /* for the description */
+	bool shares_tcp_ports; /* an iWARP device holds the TCP port of the same number */
+};
+
+/* Somebody wants to connect. Ends with accept_open or reject. */
+struct vb__request {
+	const struct vb__fabric *fabric;
+	uint8_t data[VB__PRIVATE_DATA];
+	size_t data_len;
+};
+
+/* One table per backend. Use the functions below, which keep the common books. */
+struct vb__fabric {
+	const char *name;
+	enum vb_fabric id;
+
+	int (*open)(const struct vb__ep_attr *attr, const struct vb__address *peer,
+		    uint64_t deadline_ns, struct vb__ep **ep, struct vb_error *err);
+	int (*connect)(struct vb__ep *ep, const void *data, size_t len, uint64_t deadline_ns,
+		       struct vb_error *err);
+	void (*close)(struct vb__ep *ep);
+
+	int (*listen)(const struct vb__settings *settings, const struct vb__address *at,
+		      struct vb__pep **pep, struct vb_error *err);
+	int (*next_request)(struct vb__pep *pep, struct vb__request **request,
+			    struct vb_error *err);
+	int (*accept_open)(struct vb__request *request, const struct vb__ep_attr *attr,
+			   struct vb__ep **ep, struct vb_error *err);
+	int (*accept)(struct vb__ep *ep, const void *data, size_t len, struct vb_error *err);
+	void (*reject)(struct vb__request *request, const void *data, size_t len);
+	void (*pep_close)(struct vb__pep *pep);
+
+	int (*register_memory)(struct vb__ep *ep, void *addr, size_t len, unsigned access,
+			       struct vb__mr **mr, struct vb_error *err);
+	void (*deregister)(struct vb__mr *mr);
+
+	int (*post)(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
+	int (*poll)(struct vb__ep *ep, struct vb__completion *done, int max);
+	int (*arm)(struct vb__ep *ep);
+	void (*disconnect)(struct vb__ep *ep);
+	void (*wake)(struct vb__ep *ep);
+};
+
+/* The backends that were built in, best first; NULL at the end. */
+extern const struct vb__fabric *const vb__fabrics[];
+extern const struct vb__fabric vb__verbs_fabric;
+extern const struct vb__fabric vb__ofi_fabric;
+
+/* ---- Connecting side ---- */
+
+/*
+ * Finds out by which device the peer can be reached and makes an endpoint on
+ * it, state NEW. VB_ERR_NO_DEVICE: this fabric does not lead there. Blocks
+ * until the deadline at most.
+ */
+int vb__ep_open(const struct vb__fabric *fabric, const struct vb__ep_attr *attr,
+		const struct vb__address *peer, uint64_t deadline_ns, struct vb__ep **ep,
+		struct vb_error *err);
+
+/*
+ * Connects; blocks until UP, an error or the deadline. peer_data holds what
+ * the other side answered, if it refused (VB_ERR_REFUSED) as well.
+ */
+int vb__ep_connect(struct vb__ep *ep, const void *data, size_t len, uint64_t deadline_ns,
+		   struct vb_error *err);
+
+/* ---- Listening side; nothing here blocks ---- */
+
+int vb__pep_open(const struct vb__fabric *fabric, const struct vb__settings *settings,
+		 const struct vb__address *at, struct vb__pep **pep, struct vb_error *err);
+
+/* 1 and a request, 0 if there is none, or an error of the listener itself. */
+int vb__pep_next(struct vb__pep *pep, struct vb__request **request, struct vb_error *err);
+void vb__pep_close(struct vb__pep *pep);
+
+/* An endpoint for the request, state NEW. Ends the request, also on failure. */
+int vb__ep_accept_open(struct vb__request *request, const struct vb__ep_attr *attr,
+		       struct vb__ep **ep, struct vb_error *err);
+
+/* Says yes; the state goes to CONNECTING and, when the peer confirms, to UP. */
+int vb__ep_accept(struct vb__ep *ep, const void *data, size_t len, struct vb_error *err);
+
+/* Says no and ends the request. */
+void vb__request_reject(struct vb__request *request, const void *data, size_t len);
+
+/* ---- Both ---- */
+
+int vb__mr_open(struct vb__ep *ep, void *addr, size_t len, unsigned access, struct vb__mr **mr,
+		struct vb_error *err);
+void vb__mr_close(struct vb__mr *mr);
+
+/* Posts an operation. The caller keeps to send_depth and recv_depth. */
+int vb__ep_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
+
+/* Takes up to `max` completions, returns how many. Looks after events every now and then. */
+int vb__ep_poll(struct vb__ep *ep, struct vb__completion *done, int max);
+
+/*
+ * Looks after events and gets ready to sleep on wait_fd: 0 if it is safe to
+ * sleep, 1 if there may be something to poll first.
+ */
+int vb__ep_arm(struct vb__ep *ep);
+
+/* Ends the connection; the peer sees that after everything that completed here. */
+void vb__ep_disconnect(struct vb__ep *ep);
+
+/* Makes wait_fd readable once. From any thread. */
+void vb__ep_wake(struct vb__ep *ep);
+
+/* Frees the endpoint and its registrations from any state. NULL is fine. */
+void vb__ep_close(struct vb__ep *ep);
+
+/* ---- For backends ---- */
+
+/* Turns the state to DOWN; the first cause stays. */
+void vb__ep_down(struct vb__ep *ep, const struct vb__failure *cause);
+
+#endif

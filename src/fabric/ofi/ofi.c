@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The libfabric backend: its table, its errors, and the choice of a provider. */
+#include "fabric/ofi/ofi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_PROVIDER "tcp"
+
+enum vb_err ofi_code(int fi_errnum)
+{
+	/* The low numbers of libfabric are those of errno; what differs is mapped by hand. */
+	switch (fi_errnum) {
+	case FI_ECANCELED:
+		return VB_ERR_FLUSHED;
+	case FI_ENODATA:
+		return VB_ERR_NO_DEVICE;
+	case FI_ENOPROTOOPT:
+		return VB_ERR_PROTOCOL;
+	case FI_ETRUNC:
+	case FI_ETOOSMALL:
+		return VB_ERR_TOO_BIG;
+	default:
+		return vb__err_from_errno(fi_errnum);
+	}
+}
+
+static const char *hint_for(enum vb_err code)
+{
+	switch (code) {
+	case VB_ERR_REFUSED:
+		return "nobody listens there: start the receiving side first and check the port";
+	case VB_ERR_IN_USE:
+		return "another program listens on this port: choose another one, or find it "
+		       "with `ss -tlnp`";
+	case VB_ERR_UNREACHABLE:
+		return "check the address and the route (`ip route get ADDRESS`)";
+	case VB_ERR_ACCESS:
+		return "ports under 1024 need root: choose a higher one";
+	default:
+		return NULL;
+	}
+}
+
+int ofi_fail(struct vb_error *err, long result, const char *operation, const char *object)
+{
+	int fi_errnum = (int)(result < 0 ? -result : result);
+	enum vb_err code = ofi_code(fi_errnum);
+
+	return vb__fail(err, &(struct vb__failure){
+				     .code = code,
+				     .native_kind = VB_NATIVE_FI,
+				     .native = fi_errnum,
+				     .operation = operation,
+				     .object = object,
+				     .cause = fi_strerror(fi_errnum),
+				     .hint = hint_for(code),
+			     });
+}
+
+void ofi_close(struct fid *fid)
+{
+	if (fid)
+		fi_close(fid);
+}
+
+static int no_provider(struct vb_error *err, int result, const char *provider,
+		       const struct vb__address *address)
+{
+	char object[160];
+
+	snprintf(object, sizeof(object), "provider %s for %s", provider, address->text);
+	ofi_fail(err, result, "fi_getinfo", object);
+	vb__error_hint(err, "see `fi_info -p %s -t FI_EP_MSG` for what libfabric offers here",
+		       provider);
+	return VB_ERR_NO_DEVICE;
+}
+
+static int copy_address(const struct vb__address *address, void **to, size_t *len)
+{
+	*to = malloc(address->len);
+	if (!*to)
+		return -FI_ENOMEM;
+	memcpy(*to, &address->sa, address->len);
+	*len = address->len;
+	return 0;
+}
+
+/*
+ * Providers are asked for the way to a peer. For listening they are asked for
+ * nothing, because they do not know the wildcard address; it is put in afterwards.
+ */
+static int ask(const struct vb__address *address, bool source, struct fi_info *hints,
+	       struct fi_info **info)
+{
+	int rc = 0;
+
+	hints->addr_format = address->sa.ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	if (!source)
+		rc = copy_address(address, &hints->dest_addr, &hints->dest_addrlen);
+	if (rc == 0)
+		rc = fi_getinfo(VB__OFI_API, NULL, NULL, 0, hints, info);
+	if (rc || !source)
+		return rc;
+	free((*info)->src_addr);
+	(*info)->src_addr = NULL;
+	rc = copy_address(address, &(*info)->src_addr, &(*info)->src_addrlen);
+	if (rc)
+		fi_freeinfo(*info);
+	return rc;
+}
+
+int ofi_info_get(const struct vb__settings *settings, const struct vb__address *address,
+		 bool source, struct fi_info **info, struct vb_error *err)
+{
+	const char *provider = settings->device[0] ? settings->device : DEFAULT_PROVIDER;
+	struct fi_info *hints = fi_allocinfo();
+	int result = -FI_ENOMEM;
+
+	if (hints) {
+		hints->ep_attr->type = FI_EP_MSG;
+		hints->caps = FI_MSG | FI_RMA;
+		hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+					      FI_MR_PROV_KEY;
+		hints->domain_attr->threading = FI_THREAD_DOMAIN;
+		hints->fabric_attr->prov_name = strdup(provider);
+		result = ask(address, source, hints, info);
+		fi_freeinfo(hints);
+	}
+	return result ? no_provider(err, result, provider, address) : 0;
+}
+
+int ofi_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd, struct vb_error *err)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_FD };
+	int result = fi_eq_open(fabric, &attr, eq, NULL);
+
+	if (result)
+		return ofi_fail(err, result, "fi_eq_open", NULL);
+	result = fi_control(&(*eq)->fid, FI_GETWAIT, fd);
+	return result ? ofi_fail(err, result, "fi_control", "event queue") : 0;
+}
+
+static void ofi_wake(struct vb__ep *base)
+{
+	vb__waiter_wake(&((struct ofi_ep *)base)->waiter);
+}
+
+const struct vb__fabric vb__ofi_fabric = {
+	.name = "ofi",
+	.id = VB_FABRIC_OFI,
+	.open = ofi_ep_open,
+	.connect = ofi_ep_connect,
+	.close = ofi_ep_close,
+	.listen = ofi_listen,
+	.next_request = ofi_next_request,
+	.accept_open = ofi_ep_accept_open,
+	.accept = ofi_ep_accept,
+	.reject = ofi_reject,
+	.pep_close = ofi_pep_close,
+	.register_memory = ofi_register,
+	.deregister = ofi_deregister,
+	.post = ofi_post,
+	.poll = ofi_poll,
+	.arm = ofi_arm,
+	.disconnect = ofi_ep_disconnect,
+	.wake = ofi_wake,
+};

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The libfabric endpoint's life: made, connected or accepted, disconnected, closed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "fabric/ofi/ofi.h"
+
+#define READY_EQ VB__READY_OWN
+#define READY_CQ (VB__READY_OWN << 1)
+
+static int open_queues(struct ofi_ep *ep, struct vb_error *err)
+{
+	struct fi_cq_attr attr = {
+		.size = ep->base.send_depth + ep->base.recv_depth,
+		.format = FI_CQ_FORMAT_DATA,
+		.wait_obj = FI_WAIT_FD,
+	};
+	int fd, rc;
+
+	rc = ofi_eq_open(ep->fabric, &ep->eq, &fd, err);
+	if (rc == 0)
+		rc = vb__waiter_add(&ep->waiter, fd, READY_EQ, err);
+	if (rc)
+		return rc;
+	rc = fi_cq_open(ep->domain, &attr, &ep->cq, NULL);
+	if (rc)
+		return ofi_fail(err, rc, "fi_cq_open", ep->base.device);
+	rc = fi_control(&ep->cq->fid, FI_GETWAIT, &fd);
+	if (rc)
+		return ofi_fail(err, rc, "fi_control", "completion queue");
+	return vb__waiter_add(&ep->waiter, fd, READY_CQ, err);
+}
+
+static int open_endpoint(struct ofi_ep *ep, struct vb_error *err)
+{
+	const char *step = "fi_endpoint";
+	int rc = fi_endpoint(ep->domain, ep->info, &ep->ep, NULL);
+
+	if (rc == 0) {
+		step = "fi_ep_bind";
+		rc = fi_ep_bind(ep->ep, &ep->eq->fid, 0);
+	}
+	if (rc == 0)
+		rc = fi_ep_bind(ep->ep, &ep->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (rc == 0) {
+		step = "fi_enable";
+		rc = fi_enable(ep->ep);
+	}
+	return rc ? ofi_fail(err, rc, step, ep->base.device) : 0;
+}
+
+static unsigned smaller(size_t a, size_t b)
+{
+	return (unsigned)(a < b ? a : b);
+}
+
+/* Takes what was asked for, within what the provider says it can. */
+static void settle_limits(struct ofi_ep *ep, const struct vb__ep_attr *attr)
+{
+	const struct fi_info *info = ep->info;
+
+	ep->base.send_depth = smaller(attr->send_depth, info->tx_attr->size);
+	ep->base.recv_depth = smaller(attr->recv_depth, info->rx_attr->size);
+	ep->base.sge =
+		smaller(attr->sge, smaller(info->tx_attr->iov_limit, info->rx_attr->iov_limit));
+	ep->base.sge = smaller(ep->base.sge, VB__SGE_MAX);
+	ep->base.inline_bytes = info->tx_attr->inject_size;
+	ep->base.max_bytes = info->ep_attr->max_msg_size;
+	ep->base.caps = VB__CAP_SLOW_POST;
+	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
+		ep->base.caps |= VB__CAP_ANY_BUFFER;
+	snprintf(ep->base.device, sizeof(ep->base.device), "%s", info->fabric_attr->prov_name);
+}
+
+/* Makes an endpoint of `info`, which it takes over. `pep` is where it was asked for, or NULL. */
+static int make(struct fi_info *info, struct fid_pep *pep, const struct vb__ep_attr *attr,
+		struct vb__ep **out, struct vb_error *err)
+{
+	struct ofi_ep *ep = calloc(1, sizeof(*ep));
+	int rc;
+
+	if (!ep) {
+		if (pep)
+			fi_reject(pep, info->handle, NULL, 0);
+		fi_freeinfo(info);
+		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
+	}
+	ep->base.fabric = &vb__ofi_fabric;
+	ep->info = info;
+	ep->pep = pep;
+	ep->socket = -1;
+	ep->log = attr->settings->log;
+	ep->peer_timeout_ms = attr->settings->peer_timeout_ms;
+	settle_limits(ep, attr);
+	rc = vb__waiter_open(&ep->waiter, ep->peer_timeout_ms / 4, err);
+	if (rc)
+		goto undo;
+	ep->base.wait_fd = ep->waiter.epoll;
+	rc = fi_fabric(info->fabric_attr, &ep->fabric, NULL);
+	if (rc) {
+		rc = ofi_fail(err, rc, "fi_fabric", info->fabric_attr->name);
+		goto undo;
+	}
+	rc = fi_domain(ep->fabric, info, &ep->domain, NULL);
+	if (rc) {
+		rc = ofi_fail(err, rc, "fi_domain", info->domain_attr->name);
+		goto undo;
+	}
+	rc = open_queues(ep, err);
+	if (rc == 0)
+		rc = open_endpoint(ep, err);
+	if (rc)
+		goto undo;
+	*out = &ep->base;
+	return 0;
+undo:
+	ofi_ep_close(&ep->base);
+	return rc;
+}
+
+int ofi_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer,
+		uint64_t deadline_ns, struct vb__ep **ep, struct vb_error *err)
+{
+	struct fi_info *list, *info;
+	int rc;
+
+	(void)deadline_ns; /* nothing here waits for the network */
+	rc = ofi_info_get(attr->settings, peer, false, &list, err);
+	if (rc)
+		return rc;
+	info = fi_dupinfo(list);
+	fi_freeinfo(list);
+	if (!info)
+		return vb__fail_errno(err, FI_ENOMEM, "fi_dupinfo", NULL);
+	rc = make(info, NULL, attr, ep, err);
+	if (rc == 0)
+		snprintf((*ep)->peer, sizeof((*ep)->peer), "%s", peer->text);
+	return rc;
+}
+
+static void keep_peer_data(struct vb__ep *ep, const void *data, size_t len)
+{
+	if (len > sizeof(ep->peer_data))
+		len = sizeof(ep->peer_data);
+	memcpy(ep->peer_data, data, len);
+	ep->peer_data_len = len;
+}
+
+static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_entry *entry,
+		     size_t len)
+{
+	if (event == FI_CONNECTED && ep->base.state != VB__EP_DOWN) {
+		if (len > sizeof(*entry))
+			keep_peer_data(&ep->base, entry->data, len - sizeof(*entry));
+		ep->base.state = VB__EP_UP;
+		ofi_liveness_start(ep);
+	} else if (event == FI_SHUTDOWN) {
+		vb__ep_down(&ep->base, &(struct vb__failure){
+					       .code = VB_ERR_LOST,
+					       .operation = "connection to",
+					       .object = ep->base.peer,
+					       .cause = "the peer ended it without a farewell",
+					       .hint = "look at the peer: it was killed or crashed",
+				       });
+	}
+}
+
+static void on_event_error(struct ofi_ep *ep)
+{
+	uint8_t data[256];
+	struct fi_eq_err_entry entry = { .err_data = data, .err_data_size = sizeof(data) };
+	bool connecting = ep->base.state != VB__EP_UP;
+	struct vb_error error = { .code = VB_OK };
+
+	if (fi_eq_readerr(ep->eq, &entry, 0) < 0)
+		return;
+	if (entry.err_data && entry.err_data_size)
+		keep_peer_data(&ep->base, entry.err_data, entry.err_data_size);
+	ofi_fail(&error, entry.err, connecting ? "connect to" : "connection to", ep->base.peer);
+	if (ep->base.down.code == VB_OK)
+		ep->base.down = error;
+	ep->base.state = VB__EP_DOWN;
+}
+
+void ofi_events(struct ofi_ep *ep)
+{
+	union {
+		struct fi_eq_cm_entry entry;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + 256];
+	} u;
+	uint32_t event;
+	ssize_t n;
+
+	for (;;) {
+		n = fi_eq_read(ep->eq, &event, &u, sizeof(u), 0);
+		if (n == -FI_EAVAIL)
+			on_event_error(ep);
+		else if (n < (ssize_t)sizeof(u.entry))
+			return;
+		else
+			on_event(ep, event, &u.entry, (size_t)n);
+	}
+}
+
+int ofi_ep_connect(struct vb__ep *base, const void *data, size_t len, uint64_t deadline_ns,
+		   struct vb_error *err)
+{
+	struct ofi_ep *ep = (struct ofi_ep *)base;
+	int rc = fi_connect(ep->ep, ep->info->dest_addr, data, len);
+
+	if (rc)
+		return ofi_fail(err, rc, "fi_connect", base->peer);
+	base->state = VB__EP_CONNECTING;
+	for (;;) {
+		ofi_events(ep);
+		if (base->state == VB__EP_UP)
+			return 0;
+		if (base->state == VB__EP_DOWN)
+			return vb__fail_again(err, &base->down);
+		if (vb__now_ns() >= deadline_ns)
+			return vb__fail(err, &(struct vb__failure){
+						     .code = VB_ERR_TIMEOUT,
+						     .operation = "connect to",
+						     .object = base->peer,
+						     .cause = "no answer",
+						     .hint = "check the address, and that no "
+							     "firewall drops this port",
+					     });
+		vb__waiter_sleep(base->wait_fd, deadline_ns);
+		vb__waiter_check(&ep->waiter);
+	}
+}
+
+int ofi_ep_accept_open(struct vb__request *base, const struct vb__ep_attr *attr, struct vb__ep **ep,
+		       struct vb_error *err)
+{
+	struct ofi_request *request = (struct ofi_request *)base;
+	struct fi_info *info = request->info;
+	struct fid_pep *pep = request->pep;
+
+	free(request);
+	return make(info, pep, attr, ep, err);
+}
+
+int ofi_ep_accept(struct vb__ep *base, const void *data, size_t len, struct vb_error *err)
+{
+	struct ofi_ep *ep = (struct ofi_ep *)base;
+	int rc = fi_accept(ep->ep, data, len);
+
+	if (rc)
+		return ofi_fail(err, rc, "fi_accept", base->peer);
+	base->state = VB__EP_CONNECTING;
+	return 0;
+}
+
+void ofi_ep_disconnect(struct vb__ep *base)
+{
+	struct ofi_ep *ep = (struct ofi_ep *)base;
+
+	if (ep->ep && (base->state == VB__EP_UP || base->state == VB__EP_DOWN))
+		fi_shutdown(ep->ep, 0);
+	if (base->state == VB__EP_UP)
+		vb__ep_down(base, &(struct vb__failure){ .code = VB_ERR_CLOSED,
+							 .operation = "connection to",
+							 .object = base->peer,
+							 .cause = "closed on this side" });
+}
+
+void ofi_ep_close(struct vb__ep *base)
+{
+	struct ofi_ep *ep = (struct ofi_ep *)base;
+
+	if (!ep->ep && ep->pep)
+		fi_reject(ep->pep, ep->info->handle, NULL, 0); /* else the endpoint owns it */
+	ofi_close(ep->ep ? &ep->ep->fid : NULL);
+	while (base->mrs)
+		vb__mr_close(base->mrs);
+	ofi_close(ep->cq ? &ep->cq->fid : NULL);
+	ofi_close(ep->domain ? &ep->domain->fid : NULL);
+	ofi_close(ep->eq ? &ep->eq->fid : NULL);
+	ofi_close(ep->fabric ? &ep->fabric->fid : NULL);
+	fi_freeinfo(ep->info);
+	vb__waiter_close(&ep->waiter);
+	free(ep);
+}

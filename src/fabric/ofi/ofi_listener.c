@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listening over libfabric. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/ofi/ofi.h"
+
+static int start(struct ofi_pep *pep, const struct vb__address *at, struct vb_error *err)
+{
+	struct sockaddr_storage sa;
+	size_t len = sizeof(sa);
+	struct vb__address bound;
+	int rc;
+
+	rc = fi_fabric(pep->info->fabric_attr, &pep->fabric, NULL);
+	if (rc)
+		return ofi_fail(err, rc, "fi_fabric", pep->info->fabric_attr->name);
+	rc = ofi_eq_open(pep->fabric, &pep->eq, &pep->base.wait_fd, err);
+	if (rc)
+		return rc;
+	rc = fi_passive_ep(pep->fabric, pep->info, &pep->pep, NULL);
+	if (rc == 0)
+		rc = fi_pep_bind(pep->pep, &pep->eq->fid, 0);
+	if (rc == 0)
+		rc = fi_listen(pep->pep);
+	if (rc)
+		return ofi_fail(err, rc, "listen on", at->text);
+	rc = fi_getname(&pep->pep->fid, &sa, &len);
+	if (rc)
+		return ofi_fail(err, rc, "fi_getname", at->text);
+	vb__address_from(&bound, (struct sockaddr *)&sa);
+	pep->base.port = vb__address_port(&bound);
+	return 0;
+}
+
+int ofi_listen(const struct vb__settings *settings, const struct vb__address *at,
+	       struct vb__pep **out, struct vb_error *err)
+{
+	struct ofi_pep *pep = calloc(1, sizeof(*pep));
+	int rc;
+
+	if (!pep)
+		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
+	pep->base.fabric = &vb__ofi_fabric;
+	rc = ofi_info_get(settings, at, true, &pep->info, err);
+	if (rc == 0)
+		rc = start(pep, at, err);
+	if (rc) {
+		ofi_pep_close(&pep->base);
+		return rc;
+	}
+	snprintf(pep->base.device, sizeof(pep->base.device), "%s",
+		 pep->info->fabric_attr->prov_name);
+	*out = &pep->base;
+	return 0;
+}
+
+static int make_request(struct ofi_pep *pep, const struct fi_eq_cm_entry *entry, size_t data_len,
+			struct vb__request **out, struct vb_error *err)
+{
+	struct ofi_request *request = calloc(1, sizeof(*request));
+
+	if (!request) {
+		fi_reject(pep->pep, entry->info->handle, NULL, 0);
+		fi_freeinfo(entry->info);
+		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
+	}
+	request->base.fabric = &vb__ofi_fabric;
+	request->info = entry->info;
+	request->pep = pep->pep;
+	if (data_len > sizeof(request->base.data))
+		data_len = sizeof(request->base.data);
+	memcpy(request->base.data, entry->data, data_len);
+	request->base.data_len = data_len;
+	*out = &request->base;
+	return 1;
+}
+
+int ofi_next_request(struct vb__pep *base, struct vb__request **request, struct vb_error *err)
+{
+	struct ofi_pep *pep = (struct ofi_pep *)base;
+	struct fi_eq_err_entry error;
+	union {
+		struct fi_eq_cm_entry entry;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + 256];
+	} u;
+	uint32_t event;
+	ssize_t n;
+
+	for (;;) {
+		n = fi_eq_read(pep->eq, &event, &u, sizeof(u), 0);
+		if (n == -FI_EAGAIN)
+			return 0;
+		if (n == -FI_EAVAIL) {
+			/* Somebody's attempt failed half-way: his loss, not ours. */
+			error = (struct fi_eq_err_entry){ .err_data_size = 0 };
+			fi_eq_readerr(pep->eq, &error, 0);
+		} else if (n < 0) {
+			return ofi_fail(err, n, "fi_eq_read", "listener");
+		} else if (event == FI_CONNREQ && n >= (ssize_t)sizeof(u.entry)) {
+			return make_request(pep, &u.entry, (size_t)n - sizeof(u.entry), request,
+					    err);
+		}
+	}
+}
+
+void ofi_reject(struct vb__request *base, const void *data, size_t len)
+{
+	struct ofi_request *request = (struct ofi_request *)base;
+
+	fi_reject(request->pep, request->info->handle, data, len);
+	fi_freeinfo(request->info);
+	free(request);
+}
+
+void ofi_pep_close(struct vb__pep *base)
+{
+	struct ofi_pep *pep = (struct ofi_pep *)base;
+
+	ofi_close(pep->pep ? &pep->pep->fid : NULL);
+	ofi_close(pep->eq ? &pep->eq->fid : NULL);
+	ofi_close(pep->fabric ? &pep->fabric->fid : NULL);
+	fi_freeinfo(pep->info);
+	free(pep);
+}

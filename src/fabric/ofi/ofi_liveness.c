@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is the peer's host still there? libfabric's tcp provider does not ask; the
+ * kernel can. The provider's socket is found among our own descriptors by its
+ * two addresses; TCP keep-alives make an idle peer answer, and TCP_INFO tells
+ * when it was last heard. This needs no thread, and a stopped or busy peer
+ * process still counts as alive, as with RDMA hardware.
+ *
+ * TCP_USER_TIMEOUT is not used: it also ends connections whose peer is alive
+ * but has not read for that long.
+ *
+ * With a provider that has no such socket, its own notion of liveness stands.
+ */
+#include <dirent.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "fabric/ofi/ofi.h"
+
+static bool is_socket_between(int fd, const struct sockaddr *local, const struct sockaddr *peer)
+{
+	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
+	socklen_t len = sizeof(sa);
+
+	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0 ||
+	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6) ||
+	    !vb__address_equal((struct sockaddr *)&sa, local))
+		return false;
+	len = sizeof(sa);
+	return getpeername(fd, (struct sockaddr *)&sa, &len) == 0 &&
+	       vb__address_equal((struct sockaddr *)&sa, peer);
+}
+
+static int find_socket(const struct sockaddr *local, const struct sockaddr *peer)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int found = -1;
+
+	if (!dir)
+		return -1;
+	while (found < 0 && (entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && fd != dirfd(dir) &&
+		    is_socket_between(fd, local, peer))
+			found = fd;
+	}
+	closedir(dir);
+	return found;
+}
+
+static void set(int fd, int option, int value)
+{
+	setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value));
+}
+
+void ofi_liveness_start(struct ofi_ep *ep)
+{
+	struct sockaddr_storage local, peer;
+	size_t local_len = sizeof(local), peer_len = sizeof(peer);
+	int seconds = (int)(ep->peer_timeout_ms / 4000), on = 1;
+	struct vb__address address;
+
+	if (fi_getname(&ep->ep->fid, &local, &local_len) != 0 ||
+	    fi_getpeer(ep->ep, &peer, &peer_len) != 0 ||
+	    (peer.ss_family != AF_INET && peer.ss_family != AF_INET6))
+		return;
+	if (!ep->base.peer[0]) {
+		vb__address_from(&address, (struct sockaddr *)&peer);
+		memcpy(ep->base.peer, address.text, sizeof(ep->base.peer));
+	}
+	ep->socket = find_socket((struct sockaddr *)&local, (struct sockaddr *)&peer);
+	if (ep->socket < 0) {
+		vb__log(&ep->log, VB_LOG_DEBUG, "no socket of provider %s found: no keep-alives",
+			ep->base.device);
+		return;
+	}
+	/* Idle: ask after a quarter of the time-out, then until it is over. */
+	set(ep->socket, TCP_KEEPIDLE, seconds ? seconds : 1);
+	set(ep->socket, TCP_KEEPINTVL, seconds ? seconds : 1);
+	set(ep->socket, TCP_KEEPCNT, 3);
+	setsockopt(ep->socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+}
+
+/*
+ * Keep-alives are not sent while data waits for an acknowledgement, and the
+ * kernel would go on repeating that data for a quarter of an hour. Probes of a
+ * closed window are no sign of death until two went unanswered.
+ */
+void ofi_liveness_check(struct ofi_ep *ep)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (ep->socket < 0 || ep->base.state != VB__EP_UP ||
+	    getsockopt(ep->socket, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return;
+	if (info.tcpi_last_ack_recv < ep->peer_timeout_ms ||
+	    (!info.tcpi_unacked && info.tcpi_probes < 2))
+		return;
+	vb__ep_down(&ep->base, &(struct vb__failure){
+				       .code = VB_ERR_LOST,
+				       .native_kind = VB_NATIVE_ERRNO,
+				       .native = FI_ETIMEDOUT,
+				       .operation = "connection to",
+				       .object = ep->base.peer,
+				       .cause = "the peer's host does not answer any more",
+				       .hint = "check the peer and the link to it",
+			       });
+	fi_shutdown(ep->ep, 0);
+}

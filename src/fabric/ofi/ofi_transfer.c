@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving data over libfabric: registration, posting, completions. */
+#include <rdma/fi_rma.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/ofi/ofi.h"
+
+#define KIND_SHIFT 56
+#define BATCH 16
+#define POLLS_PER_EVENT_CHECK 64u
+
+static void *context_of(const struct vb__op *op)
+{
+	return (void *)(uintptr_t)((uint64_t)op->kind << KIND_SHIFT | op->id);
+}
+
+static uint64_t access_flags(unsigned access)
+{
+	uint64_t flags = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
+
+	if (access & VB__ACCESS_REMOTE_READ)
+		flags |= FI_REMOTE_READ;
+	if (access & VB__ACCESS_REMOTE_WRITE)
+		flags |= FI_REMOTE_WRITE;
+	return flags;
+}
+
+int ofi_register(struct vb__ep *base, void *addr, size_t len, unsigned access, struct vb__mr **out,
+		 struct vb_error *err)
+{
+	struct ofi_ep *ep = (struct ofi_ep *)base;
+	int mode = ep->info->domain_attr->mr_mode;
+	struct ofi_mr *mr;
+	int rc;
+
+	if (access & VB__ACCESS_REMOTE_ATOMIC)
+		return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_UNSUPPORTED,
+							    .operation = "atomics",
+							    .object = base->device,
+							    .cause = "not supported by ofi" });
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
+	rc = fi_mr_reg(ep->domain, addr, len, access_flags(access), 0, ep->next_key++, 0, &mr->mr,
+		       NULL);
+	if (rc) {
+		free(mr);
+		return ofi_fail(err, rc, "fi_mr_reg", base->device);
+	}
+	mr->base.remote_addr = mode & FI_MR_VIRT_ADDR ? (uintptr_t)addr : 0;
+	mr->base.remote_key = fi_mr_key(mr->mr);
+	*out = &mr->base;
+	return 0;
+}
+
+void ofi_deregister(struct vb__mr *base)
+{
+	struct ofi_mr *mr = (struct ofi_mr *)base;
+
+	fi_close(&mr->mr->fid);
+	free(mr);
+}
+
+struct gathered {
+	struct iovec iov[VB__SGE_MAX];
+	void *desc[VB__SGE_MAX];
+	size_t len;
+};
+
+static void gather(struct gathered *g, const struct vb__op *op)
+{
+	g->len = 0;
+	for (unsigned i = 0; i < op->sge_count; i++) {
+		const struct vb__sge *sge = &op->sge[i];
+
+		g->iov[i].iov_base = sge->addr;
+		g->iov[i].iov_len = sge->len;
+		g->desc[i] = sge->mr ? fi_mr_desc(((struct ofi_mr *)sge->mr)->mr) : NULL;
+		g->len += sge->len;
+	}
+}
+
+static ssize_t post_message(struct ofi_ep *ep, const struct vb__op *op, struct gathered *g)
+{
+	struct fi_msg msg = {
+		.msg_iov = g->iov,
+		.desc = g->desc,
+		.iov_count = op->sge_count,
+		.context = context_of(op),
+	};
+	uint64_t flags = FI_COMPLETION;
+
+	if (op->kind == VB__OP_RECV)
+		return fi_recvmsg(ep->ep, &msg, flags);
+	if (g->len <= ep->base.inline_bytes)
+		flags |= FI_INJECT;
+	return fi_sendmsg(ep->ep, &msg, flags);
+}
+
+static ssize_t post_rma(struct ofi_ep *ep, const struct vb__op *op, struct gathered *g)
+{
+	struct fi_rma_iov target = { .addr = op->remote_addr,
+				     .len = g->len,
+				     .key = op->remote_key };
+	struct fi_msg_rma msg = {
+		.msg_iov = g->iov,
+		.desc = g->desc,
+		.iov_count = op->sge_count,
+		.rma_iov = &target,
+		.rma_iov_count = 1,
+		.context = context_of(op),
+	};
+
+	/* The write must have reached the peer's memory before a later send is seen there. */
+	return op->kind == VB__OP_READ ? fi_readmsg(ep->ep, &msg, FI_COMPLETION)
+				       : fi_writemsg(ep->ep, &msg, FI_COMPLETION);
+}
+
+static ssize_t post_once(struct ofi_ep *ep, const struct vb__op *op, struct gathered *g)
+{
+	if (op->kind == VB__OP_SEND || op->kind == VB__OP_RECV)
+		return post_message(ep, op, g);
+	if (op->kind == VB__OP_READ || op->kind == VB__OP_WRITE)
+		return post_rma(ep, op, g);
+	return -FI_EOPNOTSUPP;
+}
+
+int ofi_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *err)
+{
+	struct ofi_ep *ep = (struct ofi_ep *)base;
+	struct gathered g;
+	ssize_t rc;
+
+	if (base->state == VB__EP_DOWN)
+		return vb__fail_again(err, &base->down);
+	if (op->sge_count > base->sge)
+		return vb__fail_invalid(err, "post", "%u pieces, the limit is %u", op->sge_count,
+					base->sge);
+	gather(&g, op);
+	rc = post_once(ep, op, &g);
+	/* Its queues may be full for a moment though ours are not: let it work. */
+	for (int tries = 0; rc == -FI_EAGAIN && tries < 10000; tries++) {
+		fi_cq_read(ep->cq, NULL, 0);
+		rc = post_once(ep, op, &g);
+	}
+	if (rc)
+		return ofi_fail(err, rc, op->kind == VB__OP_RECV ? "fi_recvmsg" : "fi_sendmsg",
+				base->peer);
+	return 0;
+}
+
+static void split_context(struct vb__completion *c, void *context)
+{
+	uint64_t value = (uintptr_t)context;
+
+	c->kind = (enum vb__op_kind)(value >> KIND_SHIFT);
+	c->id = value & VB__OP_ID_MAX;
+}
+
+/* The connection's own words on the event queue are better than the flushing of an operation. */
+static void learn_why_flushed(struct ofi_ep *ep)
+{
+	if (ep->base.state == VB__EP_DOWN)
+		return;
+	ofi_events(ep);
+	vb__ep_down(&ep->base, &(struct vb__failure){
+				       .code = VB_ERR_LOST,
+				       .operation = "connection to",
+				       .object = ep->base.peer,
+				       .cause = "the peer is gone",
+				       .hint = "look at the peer: it was killed or crashed",
+			       });
+}
+
+static int take_error(struct ofi_ep *ep, struct vb__completion *done)
+{
+	struct fi_cq_err_entry entry = { .err_data_size = 0 };
+	struct vb_error error = { .code = VB_OK };
+
+	if (fi_cq_readerr(ep->cq, &entry, 0) < 1)
+		return 0;
+	*done = (struct vb__completion){ .status = ofi_code(entry.err) };
+	split_context(done, entry.op_context);
+	if (entry.err == FI_ECANCELED) {
+		learn_why_flushed(ep);
+		return 1;
+	}
+	ofi_fail(&error, entry.err, done->kind == VB__OP_RECV ? "receive from" : "send to",
+		 ep->base.peer);
+	if (ep->base.down.code == VB_OK)
+		ep->base.down = error;
+	ep->base.state = VB__EP_DOWN;
+	return 1;
+}
+
+int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
+{
+	struct ofi_ep *ep = (struct ofi_ep *)base;
+	struct fi_cq_data_entry entries[BATCH];
+	ssize_t n = fi_cq_read(ep->cq, entries, (size_t)(max < BATCH ? max : BATCH));
+
+	if (n == -FI_EAVAIL)
+		return take_error(ep, done);
+	if (n <= 0) {
+		if (++ep->idle_polls % POLLS_PER_EVENT_CHECK == 0)
+			ofi_arm(base);
+		return 0;
+	}
+	for (int i = 0; i < n; i++) {
+		done[i] = (struct vb__completion){ .status = VB_OK, .len = entries[i].len };
+		split_context(&done[i], entries[i].op_context);
+	}
+	return (int)n;
+}
+
+int ofi_arm(struct vb__ep *base)
+{
+	struct ofi_ep *ep = (struct ofi_ep *)base;
+	struct fid *fids[] = { &ep->cq->fid, &ep->eq->fid };
+	uint32_t ready = vb__waiter_check(&ep->waiter);
+
+	if (ready & VB__READY_TICK)
+		ofi_liveness_check(ep);
+	if (ready & ~(uint32_t)VB__READY_TICK) {
+		ofi_events(ep);
+		return 1;
+	}
+	return fi_trywait(ep->fabric, fids, 2) != FI_SUCCESS;
+}

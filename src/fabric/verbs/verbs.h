@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the verbs backend share. Nothing here is for anybody else. */
+#ifndef VB_FABRIC_VERBS_H
+#define VB_FABRIC_VERBS_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+
+#include "fabric/fabric.h"
+#include "fabric/waiter.h"
+
+/*
+ * Keep-alive: a read of zero bytes, which the peer's device answers by itself,
+ * whatever the peer's process is doing.
+ */
+struct verbs_probe {
+	uint8_t sink[8];
+	struct ibv_mr *mr;
+	bool outstanding;
+	uint64_t posted_ns;
+	uint64_t heard_ns; /* the last sign of life */
+};
+
+struct verbs_ep {
+	struct vb__ep base;
+	struct vb__waiter waiter;
+	struct vb__log log;
+	uint32_t peer_timeout_ms;
+
+	struct rdma_event_channel *cm;
+	struct rdma_cm_id *id;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *completions;
+	struct ibv_cq *cq;
+	unsigned unacked; /* completion events taken and not yet acknowledged */
+	bool armed;
+	bool iwarp;
+	uint8_t responder_resources, initiator_depth;
+	unsigned idle_polls;
+	int expected; /* connecting: the CM event that was seen last */
+	struct verbs_probe probe;
+
+	struct verbs_device *device;
+	struct verbs_ep *next_on_device;
+	atomic_int async_event; /* set by whoever drains the device's events; -1: none */
+};
+
+struct verbs_mr {
+	struct vb__mr base;
+	struct ibv_mr *mr;
+};
+
+struct verbs_pep {
+	struct vb__pep base;
+	struct rdma_event_channel *cm;
+	struct rdma_cm_id *id;
+	char only_device[64];
+	struct vb__log log;
+};
+
+struct verbs_request {
+	struct vb__request base;
+	struct rdma_cm_id *id;
+	uint8_t responder_resources, initiator_depth;
+};
+
+/* verbs_failure.c: native results in words */
+int verbs_fail(struct vb_error *err, int errnum, const char *operation, const char *object);
+int verbs_fail_memory(struct vb_error *err, int errnum, const char *object, size_t bytes);
+int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
+		  const char *object);
+void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_kind kind,
+		   const char *object);
+enum vb_err verbs_wc_code(enum ibv_wc_status status);
+
+/*
+ * Why verbs cannot work on this machine at all, told by what `root` ("" for
+ * the real system) shows under /sys and /dev; 0 if nothing speaks against it.
+ */
+int verbs_preflight(const char *root, struct vb_error *err);
+
+/* verbs_device.c: one entry per opened device, for its asynchronous events */
+int verbs_device_attach(struct verbs_ep *ep, struct vb_error *err);
+void verbs_device_detach(struct verbs_ep *ep);
+void verbs_device_events(struct verbs_ep *ep);
+
+/* verbs_queues.c: PD, CQ, QP with capacities that were asked for and checked */
+int verbs_queues_open(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_error *err);
+void verbs_queues_close(struct verbs_ep *ep);
+
+/* verbs_connection.c */
+int verbs_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer,
+		  uint64_t deadline_ns, struct vb__ep **ep, struct vb_error *err);
+int verbs_ep_connect(struct vb__ep *ep, const void *data, size_t len, uint64_t deadline_ns,
+		     struct vb_error *err);
+int verbs_ep_accept_open(struct vb__request *request, const struct vb__ep_attr *attr,
+			 struct vb__ep **ep, struct vb_error *err);
+int verbs_ep_accept(struct vb__ep *ep, const void *data, size_t len, struct vb_error *err);
+void verbs_ep_disconnect(struct vb__ep *ep);
+void verbs_ep_close(struct vb__ep *ep);
+
+/* Takes everything that is ready: completion events, CM events, device events, ticks. */
+uint32_t verbs_service(struct verbs_ep *ep);
+
+/* verbs_listener.c */
+int verbs_listen(const struct vb__settings *settings, const struct vb__address *at,
+		 struct vb__pep **pep, struct vb_error *err);
+int verbs_next_request(struct vb__pep *pep, struct vb__request **request, struct vb_error *err);
+void verbs_reject(struct vb__request *request, const void *data, size_t len);
+void verbs_pep_close(struct vb__pep *pep);
+
+/* A CM event channel that never blocks. */
+int verbs_cm_open(struct rdma_event_channel **cm, struct vb_error *err);
+
+/* verbs_transfer.c */
+int verbs_register(struct vb__ep *ep, void *addr, size_t len, unsigned access, struct vb__mr **mr,
+		   struct vb_error *err);
+void verbs_deregister(struct vb__mr *mr);
+int verbs_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
+int verbs_poll(struct vb__ep *ep, struct vb__completion *done, int max);
+int verbs_arm(struct vb__ep *ep);
+
+/* verbs_liveness.c */
+int verbs_probe_open(struct verbs_ep *ep, struct vb_error *err);
+void verbs_probe_tick(struct verbs_ep *ep);
+void verbs_probe_done(struct verbs_ep *ep);
+uint8_t verbs_ack_timeout(uint32_t peer_timeout_ms);
+
+#define VERBS_PROBE_ID UINT64_MAX
+#define VERBS_RETRIES 6	    /* 7 is without end on rxe */
+#define VERBS_RNR_RETRIES 7 /* without end, and never needed: credits see to it */
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What verbs and rdma_cm say when they fail, in the words of struct vb_error, and what to try. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "fabric/verbs/verbs.h"
+
+int verbs_fail(struct vb_error *err, int errnum, const char *operation, const char *object)
+{
+	return vb__fail_errno(err, errnum, operation, object);
+}
+
+/* ENOMEM from the verbs nearly always means that the memlock limit is used up. */
+int verbs_fail_memory(struct vb_error *err, int errnum, const char *object, size_t bytes)
+{
+	struct rlimit limit;
+	char cause[200], of[40] = "unlimited";
+
+	if (errnum != ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return verbs_fail(err, errnum, "ibv_reg_mr", object);
+	snprintf(of, sizeof(of), "%llu KiB", (unsigned long long)limit.rlim_cur / 1024);
+	snprintf(cause, sizeof(cause),
+		 "cannot pin %zu KiB of memory: the memlock limit of this process is %s",
+		 (bytes + 1023) / 1024, of);
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_MEMLOCK,
+				     .native_kind = VB_NATIVE_ERRNO,
+				     .native = errnum,
+				     .operation = "ibv_reg_mr",
+				     .object = object,
+				     .cause = cause,
+				     .hint = "raise it: `* - memlock unlimited` in "
+					     "/etc/security/limits.d/rdma.conf and log in again; "
+					     "LimitMEMLOCK=infinity in a systemd unit; "
+					     "--ulimit memlock=-1 or --cap-add IPC_LOCK for a "
+					     "container (a non-root process there needs the "
+					     "capability in its effective set)",
+			     });
+}
+
+static enum vb_err cm_code(const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_REJECTED:
+		return VB_ERR_REFUSED;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		return event->status == -ENODEV ? VB_ERR_NO_DEVICE : VB_ERR_UNREACHABLE;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return VB_ERR_UNREACHABLE;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		/* This is how iWARP says that nobody listens. */
+		return event->status == -ECONNREFUSED ? VB_ERR_REFUSED : VB_ERR_UNREACHABLE;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return VB_ERR_NO_DEVICE;
+	default:
+		return VB_ERR_LOST;
+	}
+}
+
+static const char *cm_hint(enum vb_err code)
+{
+	switch (code) {
+	case VB_ERR_REFUSED:
+		return "nobody listens there over RDMA: start the receiving side first and check "
+		       "the port";
+	case VB_ERR_NO_DEVICE:
+		return "the route to this address has no RDMA device: see `rdma link` and `ip "
+		       "route get ADDRESS`, or use the ofi fabric";
+	case VB_ERR_UNREACHABLE:
+		return "check the address, that the peer has an RDMA device on that network "
+		       "(`rdma link`), and that UDP port 4791 (RoCE) passes";
+	default:
+		return "look at the peer: it was killed or crashed, or its link went down";
+	}
+}
+
+int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
+		  const char *object)
+{
+	enum vb_err code = cm_code(event);
+	char cause[160];
+
+	snprintf(cause, sizeof(cause), "%s, %s status %d", vb_err_text(code),
+		 rdma_event_str(event->event), event->status);
+	return vb__fail(err, &(struct vb__failure){
+				     .code = code,
+				     .native_kind = VB_NATIVE_CM,
+				     .native = event->event,
+				     .operation = operation,
+				     .object = object,
+				     .cause = cause,
+				     .hint = cm_hint(code),
+			     });
+}
+
+enum vb_err verbs_wc_code(enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_SUCCESS:
+		return VB_OK;
+	case IBV_WC_WR_FLUSH_ERR:
+		return VB_ERR_FLUSHED;
+	case IBV_WC_REM_ACCESS_ERR:
+	case IBV_WC_REM_INV_REQ_ERR:
+		return VB_ERR_REMOTE_ACCESS;
+	case IBV_WC_LOC_LEN_ERR:
+		return VB_ERR_TOO_BIG;
+	default:
+		return VB_ERR_LOST;
+	}
+}
+
+static const char *wc_hint(enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_RETRY_EXC_ERR:
+		return "the peer does not acknowledge: its host or link is gone, or the path "
+		       "drops large packets: compare the MTU at both ends and on the switches "
+		       "(`ip link`, `ibv_devinfo`, `ping -M do -s 8972`)";
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return "the peer had no receive posted: it runs another version or a broken "
+		       "program";
+	case IBV_WC_REM_ACCESS_ERR:
+	case IBV_WC_REM_INV_REQ_ERR:
+		return "the memory is not granted for this, or not any more: ask the peer for a "
+		       "grant that covers the range and the right";
+	case IBV_WC_LOC_PROT_ERR:
+		return "the buffer is not, or no longer, registered for this connection";
+	case IBV_WC_LOC_LEN_ERR:
+		return "the message is larger than the receive that was posted for it";
+	default:
+		return NULL;
+	}
+}
+
+void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_kind kind,
+		   const char *object)
+{
+	static const char *const names[] = {
+		[VB__OP_RECV] = "receive from",	     [VB__OP_SEND] = "send to",
+		[VB__OP_WRITE] = "write to",	     [VB__OP_WRITE_IMM] = "write to",
+		[VB__OP_READ] = "read from",	     [VB__OP_FETCH_ADD] = "atomic on",
+		[VB__OP_COMPARE_SWAP] = "atomic on",
+	};
+
+	vb__fail(err, &(struct vb__failure){
+			      .code = verbs_wc_code(status),
+			      .native_kind = VB_NATIVE_WC,
+			      .native = status,
+			      .operation = names[kind],
+			      .object = object,
+			      .cause = ibv_wc_status_str(status),
+			      .hint = wc_hint(status),
+		      });
+}
+
+static int no_device(struct vb_error *err)
+{
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_NO_DEVICE,
+				     .operation = "look for",
+				     .object = "RDMA devices",
+				     .cause = "this machine has none",
+				     .hint = "see `rdma link`; to try RDMA without hardware: `rdma "
+					     "link add rxe0 type rxe netdev INTERFACE`; or use the "
+					     "ofi fabric",
+			     });
+}
+
+static int node_unusable(struct vb_error *err, const char *node, int errnum)
+{
+	bool cm = strstr(node, "rdma_cm") != NULL;
+	bool missing = errnum == ENOENT;
+
+	return vb__fail(err,
+			&(struct vb__failure){
+				.code = VB_ERR_ACCESS,
+				.native_kind = VB_NATIVE_ERRNO,
+				.native = errnum,
+				.operation = "open",
+				.object = node,
+				.hint = !missing ? "allow it: add the user to the group that "
+						   "`ls -l /dev/infiniband` shows, or mend "
+						   "the udev rule"
+					: cm	 ? "load the module (`modprobe rdma_ucm`), or pass "
+						   "the node to the container: --device "
+						   "/dev/infiniband/rdma_cm"
+						 : "load the module (`modprobe ib_uverbs`), or "
+						   "pass the node to the container: --device "
+						   "/dev/infiniband/uverbs0",
+			});
+}
+
+/* How many entries of a sysfs folder begin with `prefix`; the name of one in `first`. */
+static int count_entries(const char *root, const char *folder, const char *prefix, char *first,
+			 size_t size)
+{
+	char path[256];
+	struct dirent *entry;
+	DIR *dir;
+	int n = 0;
+
+	snprintf(path, sizeof(path), "%s%s", root, folder);
+	dir = opendir(path);
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+			continue;
+		if (n++ == 0)
+			snprintf(first, size, "%s", entry->d_name);
+	}
+	closedir(dir);
+	return n;
+}
+
+static int check_node(const char *root, const char *name, struct vb_error *err)
+{
+	char path[512], node[300];
+
+	snprintf(node, sizeof(node), "/dev/infiniband/%s", name);
+	snprintf(path, sizeof(path), "%s%s", root, node);
+	if (access(path, R_OK | W_OK) != 0)
+		return node_unusable(err, node, errno);
+	return 0;
+}
+
+int verbs_preflight(const char *root, struct vb_error *err)
+{
+	char device[256], node[256];
+	int devices = count_entries(root, "/sys/class/infiniband", "", device, sizeof(device));
+	int nodes =
+		count_entries(root, "/sys/class/infiniband_verbs", "uverbs", node, sizeof(node));
+	int rc;
+
+	if (!devices)
+		return no_device(err);
+	rc = check_node(root, "rdma_cm", err);
+	/* With several devices some may be usable: then the one on the route will tell. */
+	if (rc == 0 && nodes == 1)
+		rc = check_node(root, node, err);
+	return rc;
+}

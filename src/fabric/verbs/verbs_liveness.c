@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is the peer's host still there? A dead host is noticed by the device only
+ * under traffic, and by iWARP not even then, so an idle connection is probed
+ * by a read of zero bytes.
+ */
+#include <errno.h>
+
+#include "core/clock.h"
+#include "fabric/verbs/verbs.h"
+
+/*
+ * The exponent of the ACK time-out: 4.096 µs * 2^n, tried 1 + VERBS_RETRIES
+ * times, and devices may take up to four times as long.
+ */
+uint8_t verbs_ack_timeout(uint32_t peer_timeout_ms)
+{
+	uint64_t budget_ns = vb__ms(peer_timeout_ms) / (4 * (1 + VERBS_RETRIES));
+	uint8_t n = 8; /* 1 ms: less is a hazard on a loaded machine */
+
+	while (n < 20 && (UINT64_C(4096) << (n + 1)) <= budget_ns)
+		n++;
+	return n;
+}
+
+int verbs_probe_open(struct verbs_ep *ep, struct vb_error *err)
+{
+	/* iWARP wants remote write on the sink of a read, even for no bytes at all. */
+	int access = IBV_ACCESS_LOCAL_WRITE | (ep->iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
+
+	ep->probe.mr = ibv_reg_mr(ep->pd, ep->probe.sink, sizeof(ep->probe.sink), access);
+	if (!ep->probe.mr)
+		return verbs_fail_memory(err, errno, ep->base.device, sizeof(ep->probe.sink));
+	return 0;
+}
+
+static void post_probe(struct verbs_ep *ep, uint64_t now)
+{
+	/* One piece of no length: siw sometimes never completes a read with no piece at all. */
+	struct ibv_sge sge = { .addr = (uintptr_t)ep->probe.sink, .lkey = ep->probe.mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = VERBS_PROBE_ID,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_READ,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	if (ibv_post_send(ep->id->qp, &wr, &bad) != 0)
+		return; /* tried again at the next tick */
+	ep->probe.outstanding = true;
+	ep->probe.posted_ns = now;
+}
+
+void verbs_probe_done(struct verbs_ep *ep)
+{
+	ep->probe.outstanding = false;
+	ep->probe.heard_ns = vb__now_ns();
+}
+
+static void declare_lost(struct verbs_ep *ep)
+{
+	vb__ep_down(&ep->base, &(struct vb__failure){
+				       .code = VB_ERR_LOST,
+				       .native_kind = VB_NATIVE_ERRNO,
+				       .native = ETIMEDOUT,
+				       .operation = "connection to",
+				       .object = ep->base.peer,
+				       .cause = "the peer's host does not answer any more",
+				       .hint = "check the peer and the link to it",
+			       });
+	rdma_disconnect(ep->id);
+}
+
+/* Comes every quarter of the peer time-out, if anybody polls or waits. */
+void verbs_probe_tick(struct verbs_ep *ep)
+{
+	uint64_t now = vb__now_ns(), quarter = vb__ms(ep->peer_timeout_ms) / 4;
+	struct verbs_probe *p = &ep->probe;
+	uint64_t since = p->heard_ns > p->posted_ns ? p->heard_ns : p->posted_ns;
+
+	if (ep->base.state != VB__EP_UP)
+		return;
+	if (!p->outstanding && now - p->heard_ns >= quarter / 2)
+		post_probe(ep, now);
+	else if (p->outstanding && now - since >= 3 * quarter)
+		declare_lost(ep);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an endpoint needs of its device: protection domain, completion queue, queue pair. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fabric/verbs/verbs.h"
+
+#define INLINE_WANTED 220u
+#define INLINE_LEAST 64u
+#define MAX_MESSAGE (UINT64_C(1) << 31)
+#define READS_AT_ONCE 16
+
+static unsigned within(unsigned wanted, int limit)
+{
+	return limit > 0 && wanted > (unsigned)limit ? (unsigned)limit : wanted;
+}
+
+/* What the device can do bounds what we ask it for: a zero or a too large number is refused. */
+static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_error *err)
+{
+	struct ibv_device_attr device;
+	int rc = ibv_query_device(ep->id->verbs, &device);
+
+	if (rc)
+		return verbs_fail(err, rc, "ibv_query_device", ep->base.device);
+	ep->base.send_depth = within(attr->send_depth, device.max_qp_wr - 1);
+	ep->base.recv_depth = within(attr->recv_depth, device.max_qp_wr);
+	ep->base.sge = within(within(attr->sge, device.max_sge), VB__SGE_MAX);
+	ep->base.max_bytes = MAX_MESSAGE;
+	ep->iwarp = ep->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	ep->initiator_depth = (uint8_t)within(READS_AT_ONCE, device.max_qp_init_rd_atom);
+	ep->responder_resources = (uint8_t)within(READS_AT_ONCE, device.max_qp_rd_atom);
+	if (!ep->iwarp)
+		ep->base.caps |= VB__CAP_WRITE_IMM;
+	if (device.atomic_cap != IBV_ATOMIC_NONE)
+		ep->base.caps |= VB__CAP_ATOMIC;
+	return 0;
+}
+
+static int open_port_limits(struct verbs_ep *ep)
+{
+	struct ibv_port_attr port;
+
+	if (ibv_query_port(ep->id->verbs, ep->id->port_num, &port) == 0 && port.max_msg_sz)
+		ep->base.max_bytes = port.max_msg_sz;
+	return 0;
+}
+
+static int open_completion_queue(struct verbs_ep *ep, struct vb_error *err)
+{
+	/* One more for the probe. */
+	int entries = (int)(ep->base.send_depth + ep->base.recv_depth + 1);
+
+	ep->completions = ibv_create_comp_channel(ep->id->verbs);
+	if (!ep->completions)
+		return verbs_fail(err, errno, "ibv_create_comp_channel", ep->base.device);
+	if (fcntl(ep->completions->fd, F_SETFL, fcntl(ep->completions->fd, F_GETFL) | O_NONBLOCK) !=
+	    0)
+		return verbs_fail(err, errno, "fcntl", "completion channel");
+	ep->cq = ibv_create_cq(ep->id->verbs, entries, NULL, ep->completions, 0);
+	if (!ep->cq)
+		return verbs_fail_memory(err, errno, ep->base.device, (size_t)entries * 64);
+	return 0;
+}
+
+static int try_queue_pair(struct verbs_ep *ep, unsigned inline_bytes)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = ep->cq,
+		.recv_cq = ep->cq,
+		.cap = {
+			.max_send_wr = ep->base.send_depth + 1,
+			.max_recv_wr = ep->base.recv_depth,
+			.max_send_sge = ep->base.sge,
+			.max_recv_sge = ep->base.sge,
+			.max_inline_data = inline_bytes,
+		},
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 0,
+	};
+
+	if (rdma_create_qp(ep->id, ep->pd, &attr) != 0)
+		return errno;
+	ep->base.inline_bytes = attr.cap.max_inline_data;
+	return 0;
+}
+
+/* Devices differ in how much inline data they take, and refuse rather than give less. */
+static int open_queue_pair(struct verbs_ep *ep, struct vb_error *err)
+{
+	int rc = 0;
+
+	for (unsigned want = INLINE_WANTED; want >= INLINE_LEAST; want /= 2) {
+		rc = try_queue_pair(ep, want);
+		if (rc == 0 || (rc != EINVAL && rc != ENOMEM))
+			break;
+	}
+	if (rc == EINVAL || rc == ENOMEM)
+		rc = try_queue_pair(ep, 0);
+	if (rc == ENOMEM)
+		return verbs_fail_memory(err, rc, ep->base.device, 0);
+	return rc ? verbs_fail(err, rc, "rdma_create_qp", ep->base.device) : 0;
+}
+
+int verbs_queues_open(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_error *err)
+{
+	int rc = settle_limits(ep, attr, err);
+
+	if (rc)
+		return rc;
+	open_port_limits(ep);
+	ep->pd = ibv_alloc_pd(ep->id->verbs);
+	if (!ep->pd)
+		return verbs_fail(err, errno, "ibv_alloc_pd", ep->base.device);
+	rc = open_completion_queue(ep, err);
+	if (rc == 0)
+		rc = open_queue_pair(ep, err);
+	if (rc == 0)
+		rc = verbs_probe_open(ep, err);
+	return rc;
+}
+
+/* Events are acknowledged first, or destroying waits for ever; then from the QP outwards. */
+void verbs_queues_close(struct verbs_ep *ep)
+{
+	if (ep->cq && ep->unacked)
+		ibv_ack_cq_events(ep->cq, ep->unacked);
+	ep->unacked = 0;
+	if (ep->id && ep->id->qp)
+		rdma_destroy_qp(ep->id);
+	while (ep->base.mrs)
+		vb__mr_close(ep->base.mrs);
+	if (ep->probe.mr)
+		ibv_dereg_mr(ep->probe.mr);
+	if (ep->cq)
+		ibv_destroy_cq(ep->cq);
+	if (ep->completions)
+		ibv_destroy_comp_channel(ep->completions);
+	if (ep->pd)
+		ibv_dealloc_pd(ep->pd);
+	ep->probe.mr = NULL;
+	ep->cq = NULL;
+	ep->completions = NULL;
+	ep->pd = NULL;
+}

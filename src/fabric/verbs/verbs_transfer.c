@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving data over verbs: registration, posting, completions. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "fabric/verbs/verbs.h"
+
+#define KIND_SHIFT 56
+#define BATCH 16
+#define POLLS_PER_EVENT_CHECK 64u
+
+static int access_flags(unsigned access, bool iwarp)
+{
+	int flags = IBV_ACCESS_LOCAL_WRITE;
+
+	if (access & VB__ACCESS_REMOTE_READ)
+		flags |= IBV_ACCESS_REMOTE_READ;
+	if (access & VB__ACCESS_REMOTE_WRITE)
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+	if (access & VB__ACCESS_REMOTE_ATOMIC)
+		flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	/* On iWARP the answer to a read is a write of the peer's. */
+	if ((access & VB__ACCESS_READ_SINK) && iwarp)
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+	return flags;
+}
+
+int verbs_register(struct vb__ep *base, void *addr, size_t len, unsigned access,
+		   struct vb__mr **out, struct vb_error *err)
+{
+	struct verbs_ep *ep = (struct verbs_ep *)base;
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return verbs_fail(err, ENOMEM, "calloc", NULL);
+	mr->mr = ibv_reg_mr(ep->pd, addr, len, access_flags(access, ep->iwarp));
+	if (!mr->mr) {
+		int rc = verbs_fail_memory(err, errno, base->device, len);
+
+		free(mr);
+		return rc;
+	}
+	mr->base.remote_addr = (uintptr_t)addr;
+	mr->base.remote_key = mr->mr->rkey;
+	*out = &mr->base;
+	return 0;
+}
+
+void verbs_deregister(struct vb__mr *base)
+{
+	struct verbs_mr *mr = (struct verbs_mr *)base;
+
+	ibv_dereg_mr(mr->mr);
+	free(mr);
+}
+
+static size_t gather(struct ibv_sge *to, const struct vb__op *op)
+{
+	size_t len = 0;
+
+	for (unsigned i = 0; i < op->sge_count; i++) {
+		const struct vb__sge *sge = &op->sge[i];
+
+		to[i] = (struct ibv_sge){
+			.addr = (uintptr_t)sge->addr,
+			.length = (uint32_t)sge->len,
+			.lkey = sge->mr ? ((struct verbs_mr *)sge->mr)->mr->lkey : 0,
+		};
+		len += sge->len;
+	}
+	return len;
+}
+
+static uint64_t wr_id_of(const struct vb__op *op)
+{
+	return (uint64_t)op->kind << KIND_SHIFT | op->id;
+}
+
+static int post_recv(struct verbs_ep *ep, const struct vb__op *op, struct ibv_sge *sge,
+		     struct vb_error *err)
+{
+	struct ibv_recv_wr *bad, wr = {
+		.wr_id = wr_id_of(op),
+		.sg_list = sge,
+		.num_sge = (int)op->sge_count,
+	};
+	int rc = ibv_post_recv(ep->id->qp, &wr, &bad);
+
+	return rc ? verbs_fail(err, rc, "ibv_post_recv", ep->base.device) : 0;
+}
+
+static const enum ibv_wr_opcode opcodes[] = {
+	[VB__OP_SEND] = IBV_WR_SEND,
+	[VB__OP_WRITE] = IBV_WR_RDMA_WRITE,
+	[VB__OP_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
+	[VB__OP_READ] = IBV_WR_RDMA_READ,
+	[VB__OP_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+	[VB__OP_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
+};
+
+static void fill_remote(struct ibv_send_wr *wr, const struct vb__op *op)
+{
+	if (op->kind == VB__OP_FETCH_ADD || op->kind == VB__OP_COMPARE_SWAP) {
+		bool swap = op->kind == VB__OP_COMPARE_SWAP;
+
+		wr->wr.atomic.remote_addr = op->remote_addr;
+		wr->wr.atomic.rkey = (uint32_t)op->remote_key;
+		wr->wr.atomic.compare_add = swap ? op->compare : op->operand;
+		wr->wr.atomic.swap = swap ? op->operand : 0;
+	} else if (op->kind != VB__OP_SEND) {
+		wr->wr.rdma.remote_addr = op->remote_addr;
+		wr->wr.rdma.rkey = (uint32_t)op->remote_key;
+	}
+	if (op->kind == VB__OP_WRITE_IMM)
+		wr->imm_data = htonl(op->imm);
+}
+
+static bool goes_inline(const struct verbs_ep *ep, const struct vb__op *op, size_t len)
+{
+	return len <= ep->base.inline_bytes &&
+	       (op->kind == VB__OP_SEND || op->kind == VB__OP_WRITE ||
+		op->kind == VB__OP_WRITE_IMM);
+}
+
+static int check(const struct verbs_ep *ep, const struct vb__op *op, struct vb_error *err)
+{
+	unsigned needs = op->kind == VB__OP_WRITE_IMM	? VB__CAP_WRITE_IMM
+			 : op->kind >= VB__OP_FETCH_ADD ? VB__CAP_ATOMIC
+							: 0;
+
+	if (ep->base.state == VB__EP_DOWN)
+		return vb__fail_again(err, &ep->base.down);
+	if (op->sge_count > ep->base.sge)
+		return vb__fail_invalid(err, "post", "%u pieces, the limit is %u", op->sge_count,
+					ep->base.sge);
+	if (needs & ~ep->base.caps)
+		return vb__fail(err, &(struct vb__failure){
+					     .code = VB_ERR_UNSUPPORTED,
+					     .operation = needs == VB__CAP_ATOMIC
+								  ? "atomics"
+								  : "write with immediate data",
+					     .object = ep->base.device,
+					     .cause = "not supported by this device",
+				     });
+	return 0;
+}
+
+int verbs_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *err)
+{
+	struct verbs_ep *ep = (struct verbs_ep *)base;
+	struct ibv_sge sge[VB__SGE_MAX];
+	struct ibv_send_wr *bad, wr;
+	int rc = check(ep, op, err);
+	size_t len;
+
+	if (rc)
+		return rc;
+	len = gather(sge, op);
+	if (op->kind == VB__OP_RECV)
+		return post_recv(ep, op, sge, err);
+	wr = (struct ibv_send_wr){
+		.wr_id = wr_id_of(op),
+		.sg_list = sge,
+		.num_sge = (int)op->sge_count,
+		.opcode = opcodes[op->kind],
+		.send_flags = IBV_SEND_SIGNALED | (goes_inline(ep, op, len) ? IBV_SEND_INLINE : 0),
+	};
+	fill_remote(&wr, op);
+	rc = ibv_post_send(ep->id->qp, &wr, &bad);
+	return rc ? verbs_fail(err, rc, "ibv_post_send", base->peer) : 0;
+}
+
+/* A flushed operation does not tell why: the CM event that does may already be there. */
+static void learn_why_flushed(struct verbs_ep *ep)
+{
+	if (ep->base.state != VB__EP_DOWN)
+		verbs_service(ep);
+	if (ep->base.state != VB__EP_DOWN)
+		vb__ep_down(&ep->base, &(struct vb__failure){
+					       .code = VB_ERR_LOST,
+					       .native_kind = VB_NATIVE_WC,
+					       .native = IBV_WC_WR_FLUSH_ERR,
+					       .operation = "connection to",
+					       .object = ep->base.peer,
+					       .cause = "the peer is gone",
+					       .hint = "look at the peer: it was killed or crashed",
+				       });
+}
+
+static void on_bad_status(struct verbs_ep *ep, const struct ibv_wc *wc, enum vb__op_kind kind)
+{
+	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
+		learn_why_flushed(ep);
+		return;
+	}
+	if (ep->base.state == VB__EP_DOWN)
+		return;
+	verbs_fail_wc(&ep->base.down, wc->status, kind, ep->base.peer);
+	ep->base.state = VB__EP_DOWN;
+	rdma_disconnect(ep->id);
+}
+
+/* True if it is one for the user. */
+static bool convert(struct verbs_ep *ep, const struct ibv_wc *wc, struct vb__completion *done)
+{
+	bool probe = wc->wr_id == VERBS_PROBE_ID;
+
+	*done = (struct vb__completion){
+		.id = wc->wr_id & VB__OP_ID_MAX,
+		.kind = probe ? VB__OP_READ : (enum vb__op_kind)(wc->wr_id >> KIND_SHIFT),
+		.status = verbs_wc_code(wc->status),
+	};
+	if (probe)
+		verbs_probe_done(ep);
+	if (wc->status != IBV_WC_SUCCESS) {
+		on_bad_status(ep, wc, done->kind);
+		return !probe;
+	}
+	if (done->kind == VB__OP_RECV) {
+		done->len = wc->byte_len;
+		done->has_imm = wc->wc_flags & IBV_WC_WITH_IMM;
+		done->imm = done->has_imm ? ntohl(wc->imm_data) : 0;
+	}
+	return !probe;
+}
+
+int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
+{
+	struct verbs_ep *ep = (struct verbs_ep *)base;
+	struct ibv_wc wcs[BATCH];
+	int n = ibv_poll_cq(ep->cq, max < BATCH ? max : BATCH, wcs), given = 0;
+
+	if (n < 0) {
+		if (base->state != VB__EP_DOWN) {
+			verbs_fail(&base->down, errno, "ibv_poll_cq", base->device);
+			base->state = VB__EP_DOWN;
+		}
+		return 0;
+	}
+	if (n == 0 && ++ep->idle_polls % POLLS_PER_EVENT_CHECK == 0)
+		verbs_service(ep);
+	for (int i = 0; i < n; i++)
+		given += convert(ep, &wcs[i], &done[given]);
+	if (n)
+		ep->probe.heard_ns = vb__now_ns();
+	return given;
+}
+
+int verbs_arm(struct vb__ep *base)
+{
+	struct verbs_ep *ep = (struct verbs_ep *)base;
+	int rc;
+
+	if (verbs_service(ep) & ~(uint32_t)VB__READY_TICK)
+		return 1;
+	if (ep->armed)
+		return 0;
+	rc = ibv_req_notify_cq(ep->cq, 0);
+	if (rc && base->state != VB__EP_DOWN) {
+		verbs_fail(&base->down, rc, "ibv_req_notify_cq", base->device);
+		base->state = VB__EP_DOWN;
+		return 1;
+	}
+	ep->armed = true;
+	return 1;
+}

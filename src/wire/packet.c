@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packets on the wire: encoding, and decoding that believes nothing. */
+#include "wire/packet.h"
+
+#include <string.h>
+
+#include "wire/bytes.h"
+
+void vb__packet_encode(uint8_t to[VB__PACKET_HEADER], const struct vb__packet *packet)
+{
+	to[0] = (uint8_t)packet->kind;
+	to[1] = packet->flags;
+	vb__put16(to + 2, packet->credits);
+	vb__put32(to + 4, packet->messages);
+	vb__put32(to + 8, packet->payload);
+	vb__put32(to + 12, 0);
+}
+
+static bool data_makes_sense(const struct vb__packet *p)
+{
+	if (p->flags & ~VB__PACKET_FRAMED)
+		return false;
+	if (p->flags & VB__PACKET_FRAMED)
+		return p->messages > 0 && p->messages <= p->payload / VB__FRAME_HEADER;
+	return p->messages == 1;
+}
+
+bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t received)
+{
+	if (received < VB__PACKET_HEADER)
+		return false;
+	*packet = (struct vb__packet){
+		.kind = from[0],
+		.flags = from[1],
+		.credits = vb__get16(from + 2),
+		.messages = vb__get32(from + 4),
+		.payload = vb__get32(from + 8),
+	};
+	if (packet->payload != received - VB__PACKET_HEADER)
+		return false;
+	switch (packet->kind) {
+	case VB__PACKET_DATA:
+		return data_makes_sense(packet);
+	case VB__PACKET_CREDIT:
+		return !packet->payload && !packet->messages &&
+		       !(packet->flags & ~VB__PACKET_END_SEEN);
+	case VB__PACKET_END:
+		return !packet->payload && !packet->messages &&
+		       !(packet->flags & ~VB__PACKET_CLOSING);
+	}
+	return false;
+}
+
+uint8_t *vb__frame_begin(uint8_t *to, size_t len)
+{
+	size_t room = vb__frame_room(len);
+
+	/* The padding is the last 0..7 bytes: clear them, nothing of ours must leak. */
+	memset(to + room - 8, 0, 8);
+	vb__put32(to, (uint32_t)len);
+	vb__put32(to + 4, 0);
+	return to + VB__FRAME_HEADER;
+}
+
+bool vb__frame_next(const uint8_t *payload, size_t payload_len, size_t *at, const uint8_t **message,
+		    size_t *len)
+{
+	size_t left = payload_len - *at;
+	uint32_t claimed;
+
+	if (*at > payload_len || left < VB__FRAME_HEADER)
+		return false;
+	claimed = vb__get32(payload + *at);
+	if (claimed > left - VB__FRAME_HEADER || vb__frame_room(claimed) > left)
+		return false;
+	*message = payload + *at + VB__FRAME_HEADER;
+	*len = claimed;
+	*at += vb__frame_room(claimed);
+	return true;
+}

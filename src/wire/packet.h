@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets: what one send of the fabric carries. A header, then either one
+ * message as it is, or several small ones, each in a frame. See docs/protocol.md.
+ */
+#ifndef VB_WIRE_PACKET_H
+#define VB_WIRE_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VB__PACKET_HEADER 16u
+#define VB__FRAME_HEADER 8u /* and frames start at multiples of 8 */
+
+enum vb__packet_kind {
+	VB__PACKET_DATA = 1,   /* messages; takes a credit */
+	VB__PACKET_CREDIT = 2, /* returns credits; takes none */
+	VB__PACKET_END = 3,    /* nothing more will be sent; takes a credit */
+};
+
+enum vb__packet_flag {
+	VB__PACKET_FRAMED = 1,	 /* DATA: the payload is a run of frames */
+	VB__PACKET_CLOSING = 2,	 /* END: nothing more will be received either */
+	VB__PACKET_END_SEEN = 4, /* CREDIT: your END has arrived */
+};
+
+struct vb__packet {
+	enum vb__packet_kind kind;
+	uint8_t flags;
+	uint16_t credits;  /* returned to the receiver of this packet */
+	uint32_t messages; /* DATA: how many */
+	uint32_t payload;  /* bytes after the header */
+};
+
+void vb__packet_encode(uint8_t to[VB__PACKET_HEADER], const struct vb__packet *packet);
+
+/* `received` is what came in all, header included. False: the peer breaks the protocol. */
+bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t received);
+
+/* The room that a message of `len` bytes takes among frames. */
+static inline size_t vb__frame_room(size_t len)
+{
+	return VB__FRAME_HEADER + ((len + 7u) & ~(size_t)7);
+}
+
+/* Starts a frame at `to`; the message's bytes go to the returned place. */
+uint8_t *vb__frame_begin(uint8_t *to, size_t len);
+
+/*
+ * Takes the frame at `*at` of `payload`: sets `message` and `len`, moves `*at`
+ * behind it. False: there is no whole frame, the peer breaks the protocol.
+ */
+bool vb__frame_next(const uint8_t *payload, size_t payload_len, size_t *at, const uint8_t **message,
+		    size_t *len);
+
+#endif
