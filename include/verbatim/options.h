@@ -36,7 +36,7 @@ struct vb_options {
 	enum vb_fabric fabric;	    /* VB_FABRIC in the environment, else auto */
 	const char *device;	    /* only this RDMA device; VB_DEVICE in the environment */
 	int family;		    /* AF_INET or AF_INET6 only; 0 for both */
-	uint32_t max_message_bytes; /* the largest message; 1 MiB; the smaller of both ends counts */
+	uint32_t max_message_bytes; /* the largest message; 256 KiB; the smaller of both ends counts */
 	uint32_t depth; /* messages buffered each way; 2; the smaller of both ends counts */
 	uint32_t connect_timeout_ms; /* how long connect goes on trying; 10 s */
 	uint32_t peer_timeout_ms;    /* a peer silent for so long is lost; 10 s */

@@ -12,7 +12,6 @@
 #include "fabric/waiter.h"
 
 #define BATCH 16
-#define CONTROL_BIT (UINT64_C(1) << 32)
 
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause)
 {
@@ -46,73 +45,84 @@ static unsigned repost(struct vb_channel *ch, struct vb__slot *slot)
 	return VB__NEWS_STATE;
 }
 
-static unsigned on_end(struct vb_channel *ch, const struct vb__packet *packet)
+static unsigned on_data(struct vb_channel *ch, struct vb__slot *slot, size_t received)
 {
-	ch->peer_ended = true;
-	if (packet->flags & VB__PACKET_CLOSING)
+	struct vb__inbox *in = &ch->inbox;
+
+	if (ch->peer_ended || in->count == ch->credits.depth)
+		return violated(ch, "data came that was not allowed");
+	slot->received = received;
+	in->ring[(in->first + in->count++) % ch->credits.depth] = slot->number;
+	return VB__NEWS_RECEIVED;
+}
+
+/* A packet that carries no messages. */
+static unsigned on_control(struct vb_channel *ch, enum vb__packet_kind kind)
+{
+	switch (kind) {
+	case VB__PACKET_END:
+		if (ch->peer_ended)
+			return violated(ch, "a second end came");
+		ch->peer_ended = true;
+		ch->end_to_confirm = true;
+		ch->credits.owed++;
+		return VB__NEWS_RECEIVED;
+	case VB__PACKET_END_SEEN:
+		if (!ch->end_sent || ch->end_seen)
+			return violated(ch, "an end was confirmed that was not sent");
+		ch->end_seen = true;
+		return VB__NEWS_SENT;
+	case VB__PACKET_CLOSING:
 		ch->peer_closing = true;
-	ch->credits.owed++;
-	ch->end_to_confirm = true;
-	return VB__NEWS_RECEIVED | VB__NEWS_SENT;
+		return VB__NEWS_SENT | VB__NEWS_RECEIVED;
+	default: /* CREDIT */
+		ch->credits.seen++;
+		return 0;
+	}
 }
 
 static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t received)
 {
-	struct vb__inbox *in = &ch->inbox;
 	struct vb__packet packet;
 	unsigned news = 0;
 
 	if (!vb__packet_decode(&packet, slot->header, received))
 		return violated(ch, "a packet makes no sense");
 	ch->counters.packets_received++;
-	if (packet.credits) {
-		if (!vb__credits_returned(&ch->credits, packet.credits))
-			return violated(ch, "more credits were returned than given");
+	if (!vb__credits_returned(&ch->credits, packet.credits, packet.seen))
+		return violated(ch, "more credits were returned than given");
+	if (packet.credits)
 		news |= VB__NEWS_SENT;
-	}
-	switch (packet.kind) {
-	case VB__PACKET_DATA:
-		if (ch->peer_ended || in->count == ch->credits.depth)
-			return violated(ch, "data came that was not allowed");
-		slot->received = received;
-		in->ring[(in->first + in->count++) % ch->credits.depth] = slot->number;
-		return news | VB__NEWS_RECEIVED;
-	case VB__PACKET_END:
-		news |= on_end(ch, &packet);
-		break;
-	case VB__PACKET_CREDIT:
-		if (packet.flags & VB__PACKET_END_SEEN) {
-			if (!ch->end_sent)
-				return violated(ch, "an end was confirmed that was not sent");
-			ch->end_seen = true;
-			news |= VB__NEWS_SENT;
-		}
-		break;
-	}
+	if (packet.kind == VB__PACKET_DATA)
+		return news | on_data(ch, slot, received);
+	news |= on_control(ch, packet.kind);
 	return news | repost(ch, slot);
 }
 
-static unsigned on_sent(struct vb_channel *ch, uint64_t id)
+/* Also if it failed or was flushed: the buffers are free all the same. */
+static unsigned on_sent(struct vb_channel *ch, uint64_t id, bool well)
 {
 	struct vb__slot *slot;
 
-	if (id & CONTROL_BIT) {
+	if (id & VB__CONTROL_ID) {
 		ch->control_busy--;
-		vb__slot_give_back(&ch->control, &ch->control.slot[id & ~CONTROL_BIT]);
+		vb__slot_give_back(&ch->control, &ch->control.slot[id & ~VB__CONTROL_ID]);
 		return VB__NEWS_SENT;
 	}
 	slot = &ch->tx.slot[id];
 	ch->done = slot->serial;
+	if (well)
+		ch->done_well = slot->serial;
 	vb__slot_give_back(&ch->tx, slot);
 	return VB__NEWS_SENT;
 }
 
 static unsigned on_completion(struct vb_channel *ch, const struct vb__completion *c)
 {
+	if (c->kind == VB__OP_SEND)
+		return on_sent(ch, c->id, c->status == VB_OK) | (c->status ? VB__NEWS_STATE : 0);
 	if (c->status != VB_OK)
 		return VB__NEWS_STATE;
-	if (c->kind == VB__OP_SEND)
-		return on_sent(ch, c->id);
 	return on_packet(ch, &ch->rx.slot[c->id], c->len);
 }
 
@@ -149,8 +159,8 @@ unsigned vb__channel_progress(struct vb_channel *ch)
 		news |= on_down(ch);
 	if (ch->ep->state != before)
 		news |= VB__NEWS_STATE;
-	if (ch->end_to_confirm)
-		vb__packet_post_credits(ch);
+	if (ch->end_to_confirm || ch->blocked_senders)
+		vb__packet_post_control(ch);
 	if ((news & VB__NEWS_SENT) &&
 	    vb__credits_used(&ch->credits) < vb__credits_half(&ch->credits))
 		vb__outbox_push(ch);
@@ -176,33 +186,47 @@ static bool spin(struct vb_channel *ch, struct vb__wait *wait)
 	return true;
 }
 
-void vb__channel_wait(struct vb_channel *ch, struct vb__wait *wait, unsigned news)
+static void sleep_on_descriptor(struct vb_channel *ch, unsigned news)
 {
-	if (vb__channel_progress(ch) & (news | VB__NEWS_STATE)) {
-		wait->spin_until_ns = 0;
+	ch->sleeper_for = news;
+	pthread_mutex_unlock(&ch->lock);
+	vb__waiter_sleep(ch->ep->wait_fd, UINT64_MAX);
+	pthread_mutex_lock(&ch->lock);
+	ch->sleeper_for = 0;
+	if (ch->waiting)
+		pthread_cond_broadcast(&ch->changed); /* one of them sleeps next */
+}
+
+static void wait_for(struct vb_channel *ch, struct vb__wait *wait, unsigned news)
+{
+	vb__packet_post_control(ch);
+	if (vb__channel_progress(ch) & news)
 		return;
-	}
 	if (spin(ch, wait))
 		return;
 	if (ch->sleeper_for) {
 		ch->waiting++;
 		pthread_cond_wait(&ch->changed, &ch->lock);
 		ch->waiting--;
+	} else if (vb__ep_arm(ch->ep) == 0) {
+		sleep_on_descriptor(ch, news);
+	} else {
 		return;
 	}
-	if (vb__ep_arm(ch->ep))
-		return;
-	ch->sleeper_for = news | VB__NEWS_STATE;
-	pthread_mutex_unlock(&ch->lock);
-	vb__waiter_sleep(ch->ep->wait_fd, UINT64_MAX);
-	pthread_mutex_lock(&ch->lock);
-	ch->sleeper_for = 0;
 	wait->spin_until_ns = 0;
-	if (ch->waiting)
-		pthread_cond_broadcast(&ch->changed); /* one of them sleeps next */
+}
+
+void vb__channel_wait(struct vb_channel *ch, struct vb__wait *wait, unsigned news)
+{
+	bool sender = news & VB__NEWS_SENT;
+
+	ch->blocked_senders += sender;
+	wait_for(ch, wait, news | VB__NEWS_STATE);
+	ch->blocked_senders -= sender;
 }
 
 bool vb__channel_would_block(struct vb_channel *ch)
 {
+	vb__packet_post_control(ch);
 	return vb__channel_progress(ch) == 0 && vb__ep_arm(ch->ep) == 0;
 }

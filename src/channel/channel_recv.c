@@ -4,34 +4,44 @@
 
 #include "channel/channel_state.h"
 
-/* Up to this a message is copied out, so that its slot can go back before the answer is sent. */
-#define SMALL_MESSAGE 1024u
-
 static struct vb__slot *first_slot(struct vb_channel *ch)
 {
 	return &ch->rx.slot[ch->inbox.ring[ch->inbox.first]];
 }
 
-/* The first packet is read: its receive goes back, and the peer is owed a credit. */
-static void drop_first(struct vb_channel *ch)
+void vb__inbox_release(struct vb_channel *ch)
+{
+	if (ch->inbox.shown)
+		vb__slot_give_back(&ch->rx, ch->inbox.shown);
+	ch->inbox.shown = NULL;
+}
+
+/*
+ * The last message of the first packet goes to the user, who looks at it in
+ * its slot. The spare slot takes its place, so that what the user holds does
+ * not count against the depth.
+ */
+static void show_first(struct vb_channel *ch)
 {
 	struct vb__inbox *in = &ch->inbox;
-	struct vb__slot *slot = first_slot(ch);
 	struct vb_error err = { .code = VB_OK };
+	struct vb__slot *spare = vb__slot_take(&ch->rx);
 
+	in->shown = first_slot(ch);
 	in->first = (in->first + 1) % ch->credits.depth;
 	in->count--;
 	in->at = 0;
 	in->taken = 0;
-	in->holds_first = false;
 	if (ch->ep->state == VB__EP_DOWN)
 		return;
-	if (vb__packet_post_recv(ch, slot, &err) != 0) {
+	if (vb__packet_post_recv(ch, spare, &err) != 0) {
 		vb__fail_again(&ch->failure, &err);
 		vb__channel_fail(ch, NULL);
 		return;
 	}
 	ch->credits.owed++;
+	if (ch->blocked_senders)
+		vb__packet_post_control(ch);
 }
 
 /* Takes the next message of the first packet; false if the packet makes no sense. */
@@ -75,15 +85,8 @@ static ssize_t give(struct vb_channel *ch, const void **message, struct vb_error
 	ch->counters.messages_received++;
 	ch->counters.bytes_received += len;
 	*message = found;
-	if (!last)
-		return (ssize_t)len;
-	if (len <= SMALL_MESSAGE) {
-		memcpy(ch->inbox.small, found, len);
-		*message = ch->inbox.small;
-		drop_first(ch);
-	} else {
-		ch->inbox.holds_first = true;
-	}
+	if (last)
+		show_first(ch);
 	return (ssize_t)len;
 }
 
@@ -107,11 +110,10 @@ static ssize_t receive(struct vb_channel *ch, const void **message, bool blockin
 	struct vb__wait wait = { .spin_until_ns = 0 };
 	int rc;
 
-	if (ch->inbox.holds_first)
-		drop_first(ch);
+	vb__inbox_release(ch);
 	for (;;) {
 		/* Only now: an answer to the last message may have taken them along. */
-		vb__packet_post_credits(ch);
+		vb__packet_post_control(ch);
 		if (ch->failure.code != VB_ERR_PROTOCOL && ch->inbox.count)
 			return give(ch, message, err);
 		rc = check_end(ch, err);
@@ -119,10 +121,7 @@ static ssize_t receive(struct vb_channel *ch, const void **message, bool blockin
 			return rc;
 		vb__outbox_push(ch);
 		if (blocking)
-			vb__channel_wait(ch, &wait,
-					 VB__NEWS_RECEIVED |
-						 (vb__credits_due(&ch->credits) ? VB__NEWS_SENT
-										: 0));
+			vb__channel_wait(ch, &wait, VB__NEWS_RECEIVED);
 		else if (vb__channel_would_block(ch))
 			return VB_ERR_AGAIN;
 	}

@@ -50,6 +50,8 @@ static int measure(struct vb_channel *ch, struct message *m, struct vb_error *er
 
 static int check_open(struct vb_channel *ch, struct vb_error *err)
 {
+	if (ch->ending)
+		return vb__fail_invalid(err, "send", "after the channel was finished");
 	if (ch->peer_closing)
 		return vb__fail(err, &(struct vb__failure){
 					     .code = VB_ERR_CLOSED,
@@ -59,8 +61,6 @@ static int check_open(struct vb_channel *ch, struct vb_error *err)
 				     });
 	if (ch->failure.code)
 		return vb__fail_again(err, &ch->failure);
-	if (ch->ending)
-		return vb__fail_invalid(err, "send", "after the channel was finished");
 	return 0;
 }
 
@@ -217,12 +217,10 @@ static int wait_ticket(struct vb_channel *ch, int64_t ticket, struct vb_error *e
 {
 	struct vb__wait wait = { .spin_until_ns = 0 };
 
-	while (ch->done < ticket) {
-		if (ch->failure.code)
-			return vb__fail_again(err, &ch->failure);
+	/* After a failure as well: what is posted comes back flushed. */
+	while (ch->done < ticket && (!ch->failure.code || ch->ep->outstanding))
 		vb__channel_wait(ch, &wait, VB__NEWS_SENT);
-	}
-	return 0;
+	return ch->done_well >= ticket ? 0 : vb__fail_again(err, &ch->failure);
 }
 
 static int send_pieces(struct vb_channel *ch, const struct iovec *pieces, int count, bool blocking,

@@ -5,9 +5,8 @@
 
 #include "channel/channel_state.h"
 
-#define CONTROL_SLOTS 4u
+#define CONTROL_SLOTS VB__CREDIT_RESERVE
 #define PIECES 8u
-#define SMALL_MESSAGE 1024u
 
 struct vb__ep_attr vb__channel_ep_attr(const struct vb__settings *settings)
 {
@@ -49,10 +48,10 @@ static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *e
 	int rc;
 
 	ch->inbox.ring = calloc(depth, sizeof(*ch->inbox.ring));
-	ch->inbox.small = malloc(SMALL_MESSAGE);
-	if (!ch->inbox.ring || !ch->inbox.small)
-		return vb__fail_errno(err, ENOMEM, "malloc", NULL);
-	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE, ch->max_message, err);
+	if (!ch->inbox.ring)
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	/* One more than is posted, for the message that the user looks at. */
+	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE + 1, ch->max_message, err);
 	if (rc == 0)
 		rc = vb__slots_open(&ch->tx, ch->ep, tx, ch->max_message, err);
 	if (rc == 0)
@@ -62,11 +61,10 @@ static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *e
 
 static int post_receives(struct vb_channel *ch, struct vb_error *err)
 {
-	struct vb__slot *slot;
 	int rc = 0;
 
-	while (rc == 0 && (slot = vb__slot_take(&ch->rx)))
-		rc = vb__packet_post_recv(ch, slot, err);
+	for (unsigned i = 1; i < ch->rx.count && rc == 0; i++)
+		rc = vb__packet_post_recv(ch, vb__slot_take(&ch->rx), err);
 	return rc;
 }
 
@@ -83,7 +81,7 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	}
 	ch->ep = ep;
 	ch->settings = *settings;
-	ch->posted = ch->done = 1; /* tickets are positive */
+	ch->posted = ch->done = ch->done_well = 1; /* tickets are positive */
 	pthread_mutex_init(&ch->lock, NULL);
 	pthread_cond_init(&ch->changed, NULL);
 	pthread_cond_init(&ch->flusher.wanted, NULL);
@@ -138,7 +136,6 @@ void vb__channel_destroy(struct vb_channel *ch)
 	vb__slots_close(&ch->tx);
 	vb__slots_close(&ch->control);
 	free(ch->inbox.ring);
-	free(ch->inbox.small);
 	pthread_cond_destroy(&ch->flusher.wanted);
 	pthread_cond_destroy(&ch->changed);
 	pthread_mutex_destroy(&ch->lock);

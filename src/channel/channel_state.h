@@ -26,10 +26,9 @@ enum vb__news {
 struct vb__inbox {
 	unsigned *ring; /* slot numbers */
 	unsigned first, count;
-	size_t at;	  /* FRAMED: where the next frame starts */
-	uint32_t taken;	  /* messages of the first packet already given out */
-	bool holds_first; /* the first packet's slot is shown to the user */
-	uint8_t *small;	  /* a copy, so that the slot of a small message is free at once */
+	size_t at;		/* FRAMED: where the next frame starts */
+	uint32_t taken;		/* messages of the first packet already given out */
+	struct vb__slot *shown; /* holds the message that the user looks at */
 };
 
 /* Small messages put together while earlier packets are under way. */
@@ -54,7 +53,8 @@ struct vb_channel {
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned waiting;     /* threads on `changed` */
+	unsigned waiting; /* threads on `changed` */
+	unsigned blocked_senders;
 	unsigned sleeper_for; /* news that the thread sleeping on the descriptor wants; 0: none */
 
 	struct vb_error failure;
@@ -66,14 +66,17 @@ struct vb_channel {
 	struct vb__flusher flusher;
 	struct vb_region *regions;
 
-	int64_t posted, done; /* serial numbers of data packets; tickets */
+	/* Serial numbers of data packets, which are also tickets. */
+	int64_t posted, done, done_well;
 
-	bool ending;	   /* no more sending on our side */
-	bool end_sent;	   /* an END is under way or confirmed */
-	bool end_seen;	   /* the peer confirmed it */
-	bool closing_sent; /* ... and it said that we do not receive either */
-	bool peer_ended, peer_closing;
+	bool ending;	 /* no more sending on our side */
+	bool end_sent;	 /* the END is under way or confirmed */
+	bool end_seen;	 /* the peer confirmed it */
+	bool peer_ended; /* the peer sends no more */
 	bool end_to_confirm;
+	bool closing; /* no more receiving either */
+	bool closing_sent;
+	bool peer_closing; /* the peer receives no more */
 
 	struct vb_counters counters;
 };
@@ -109,7 +112,10 @@ void vb__channel_destroy(struct vb_channel *ch);
 /* Handles what has completed; returns news. */
 unsigned vb__channel_progress(struct vb_channel *ch);
 
-/* Waits for news of the given kinds, or for anything else that may matter. */
+/*
+ * Waits for news of the given kinds; may come back for nothing. Waiting for
+ * NEWS_SENT is a sender's waiting: it returns all credits first.
+ */
 struct vb__wait {
 	uint64_t spin_until_ns;
 };
@@ -126,12 +132,18 @@ int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);
 /* Posts the receive of a slot. */
 int vb__packet_post_recv(struct vb_channel *ch, struct vb__slot *slot, struct vb_error *err);
 
-/* Sends a packet whose payload is in `pieces` (or none); takes a credit unless it is CREDIT. */
+/* Sends a packet whose payload is in `pieces` (or none). DATA and END take a credit. */
 int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__packet packet,
 		    const struct vb__sge *pieces, unsigned count);
 
-/* Returns credits and confirms an END, if that is due. */
-void vb__packet_post_credits(struct vb_channel *ch);
+/* Ids of operations on control slots, which are apart from the others. */
+#define VB__CONTROL_ID (UINT64_C(1) << 32)
+
+/* Sends what takes no credit and is due: returned credits, confirmation, notice of closing. */
+void vb__packet_post_control(struct vb_channel *ch);
+
+/* The message given out last is not looked at any more; its slot goes back. */
+void vb__inbox_release(struct vb_channel *ch);
 
 /* Sends the outbox if there is one and a credit for it. */
 void vb__outbox_push(struct vb_channel *ch);

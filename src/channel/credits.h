@@ -2,29 +2,34 @@
 /*
  * Credits: who may send how much. Pure book-keeping, no I/O.
  *
- * Each side posts depth + VB__CREDIT_RESERVE receives. A packet that takes a
- * credit is sent only while the sender holds one; the receiver returns it
- * when the packet is consumed and its receive is posted again. So a packet
- * never arrives without a receive.
+ * Each side posts depth + VB__CREDIT_RESERVE receives. A packet with messages,
+ * or the END, is sent only while its sender holds a credit; the receiver
+ * returns the credit when the packet is consumed and its receive is posted
+ * again. So a packet never arrives without a receive.
  *
- * Returns ride on packets that go the other way anyway. A packet of its own for
- * them is sent only when half of the depth is owed. Such a packet takes no
- * credit; the reserve is its place. Two are enough: the peer cannot use the
- * credits of such a packet before it has taken it (and posted its receive
- * again), and three of them would return more credits than there are. The one
- * that confirms an END may return fewer, but then at most one other is under way.
+ * Returned credits ride on any packet that goes the other way. If there is
+ * none, a CREDIT packet carries them: when half of the depth is owed, or any
+ * at all while a sender of ours is blocked (then nothing else will take them
+ * along, and the peer may be blocked as well). Packets without a credit have
+ * the reserve for their place: two CREDIT packets, of which every packet of
+ * the peer tells how many it has seen; one END_SEEN; one CLOSING.
  */
 #ifndef VB_CHANNEL_CREDITS_H
 #define VB_CHANNEL_CREDITS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#define VB__CREDIT_RESERVE 2u
+#define VB__CREDIT_PACKETS 2u
+#define VB__CREDIT_RESERVE (VB__CREDIT_PACKETS + 2u)
 
 struct vb__credits {
 	unsigned depth;
-	unsigned held; /* packets that we may send now */
-	unsigned owed; /* packets that the peer may send again but does not know it yet */
+	unsigned held;	    /* packets that we may send now */
+	unsigned owed;	    /* packets that the peer may send again but does not know it yet */
+	uint32_t sent;	    /* CREDIT packets sent */
+	uint32_t confirmed; /* of which the peer has seen so many */
+	uint32_t seen;	    /* CREDIT packets received */
 };
 
 static inline struct vb__credits vb__credits_of(unsigned depth)
@@ -43,19 +48,21 @@ static inline unsigned vb__credits_used(const struct vb__credits *c)
 	return c->depth - c->held;
 }
 
-/* The peer returns `n`; false if that is more than it ever had. */
-static inline bool vb__credits_returned(struct vb__credits *c, unsigned n)
+/* A packet came with `n` credits for us, from a peer that had seen `seen` CREDIT packets. */
+static inline bool vb__credits_returned(struct vb__credits *c, unsigned n, uint32_t seen)
 {
-	if (n > vb__credits_used(c))
-		return false;
+	if (n > vb__credits_used(c) || seen - c->confirmed > c->sent - c->confirmed)
+		return false; /* more than there can be */
 	c->held += n;
+	c->confirmed = seen;
 	return true;
 }
 
-/* It is time to return credits by a packet of their own. */
-static inline bool vb__credits_due(const struct vb__credits *c)
+/* It is time for a CREDIT packet, and there is a place for it. */
+static inline bool vb__credits_due(const struct vb__credits *c, bool blocked)
 {
-	return c->owed >= vb__credits_half(c);
+	return c->owed >= (blocked ? 1 : vb__credits_half(c)) &&
+	       c->sent - c->confirmed < VB__CREDIT_PACKETS;
 }
 
 /* What goes into the next packet. */

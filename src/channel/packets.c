@@ -2,9 +2,6 @@
 /* Sending packets: headers, credits that ride along, and the outbox of small messages. */
 #include "channel/channel_state.h"
 
-/* Operation ids: which slots, which slot. */
-#define FROM_CONTROL (UINT64_C(1) << 32)
-
 int vb__packet_post_recv(struct vb_channel *ch, struct vb__slot *slot, struct vb_error *err)
 {
 	struct vb__sge sge[2] = {
@@ -19,11 +16,11 @@ int vb__packet_post_recv(struct vb_channel *ch, struct vb__slot *slot, struct vb
 int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__packet packet,
 		    const struct vb__sge *pieces, unsigned count)
 {
-	bool control = packet.kind == VB__PACKET_CREDIT;
+	bool control = packet.kind > VB__PACKET_END;
 	struct vb__sge sge[VB__SGE_MAX];
 	struct vb__op op = {
 		.kind = VB__OP_SEND,
-		.id = slot->number | (control ? FROM_CONTROL : 0),
+		.id = slot->number | (control ? VB__CONTROL_ID : 0),
 		.sge = sge,
 		.sge_count = 1 + count,
 	};
@@ -37,6 +34,7 @@ int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__pac
 		packet.payload += (uint32_t)pieces[i].len;
 	}
 	packet.credits = (uint16_t)vb__credits_pay(&ch->credits);
+	packet.seen = ch->credits.seen;
 	vb__packet_encode(slot->header, &packet);
 	if (control) {
 		ch->control_busy++;
@@ -45,30 +43,33 @@ int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__pac
 		slot->serial = ++ch->posted;
 	}
 	if (vb__ep_post(ch->ep, &op, &err) != 0) {
-		vb__channel_fail(ch, NULL);
-		return vb__fail_again(&ch->failure, &err);
+		vb__fail_again(&ch->failure, &err);
+		return vb__channel_fail(ch, NULL);
 	}
 	ch->counters.packets_sent++;
 	return 0;
 }
 
-void vb__packet_post_credits(struct vb_channel *ch)
+/* Sends a packet that takes no credit; false if there is no slot for it now. */
+static bool post_control(struct vb_channel *ch, enum vb__packet_kind kind)
 {
-	struct vb__packet packet = { .kind = VB__PACKET_CREDIT };
-	struct vb__slot *slot;
+	struct vb__slot *slot = vb__slot_take(&ch->control);
 
-	if ((!vb__credits_due(&ch->credits) && !ch->end_to_confirm) || ch->ep->state != VB__EP_UP)
+	return slot && vb__packet_post(ch, slot, (struct vb__packet){ .kind = kind }, NULL, 0) == 0;
+}
+
+void vb__packet_post_control(struct vb_channel *ch)
+{
+	if (ch->ep->state != VB__EP_UP || ch->failure.code)
 		return;
-	/* After its END the peer has no use for credits, but for the confirmation. */
-	if (ch->peer_ended && !ch->end_to_confirm)
-		return;
-	slot = vb__slot_take(&ch->control);
-	if (!slot)
-		return; /* comes again when a packet has been sent */
-	if (ch->end_to_confirm)
-		packet.flags = VB__PACKET_END_SEEN;
-	ch->end_to_confirm = false;
-	vb__packet_post(ch, slot, packet, NULL, 0);
+	if (ch->end_to_confirm && post_control(ch, VB__PACKET_END_SEEN))
+		ch->end_to_confirm = false;
+	if (ch->closing && !ch->closing_sent)
+		ch->closing_sent = post_control(ch, VB__PACKET_CLOSING);
+	/* After its END the peer has no use for credits. */
+	if (!ch->peer_ended && vb__credits_due(&ch->credits, ch->blocked_senders > 0) &&
+	    post_control(ch, VB__PACKET_CREDIT))
+		ch->credits.sent++;
 }
 
 void vb__outbox_push(struct vb_channel *ch)

@@ -129,13 +129,16 @@ int vb__fail(struct vb_error *err, const struct vb__failure *f)
 
 int vb__fail_errno(struct vb_error *err, int errnum, const char *operation, const char *object)
 {
-	return vb__fail(err, &(struct vb__failure){
-				     .code = vb__err_from_errno(errnum),
-				     .native_kind = VB_NATIVE_ERRNO,
-				     .native = errnum,
-				     .operation = operation,
-				     .object = object,
-			     });
+	return vb__fail(err,
+			&(struct vb__failure){
+				.code = vb__err_from_errno(errnum),
+				.native_kind = VB_NATIVE_ERRNO,
+				.native = errnum,
+				.operation = operation,
+				.object = object,
+				.hint = errnum == EMFILE ? "too many open files: raise `ulimit -n`"
+							 : NULL,
+			});
 }
 
 int vb__fail_invalid(struct vb_error *err, const char *operation, const char *format, ...)

@@ -10,7 +10,7 @@
 
 #include "core/failure.h"
 
-#define DEFAULT_MESSAGE (1u << 20)
+#define DEFAULT_MESSAGE (256u << 10)
 #define DEFAULT_DEPTH 2u
 #define DEFAULT_TIMEOUT_MS 10000u
 #define DEFAULT_SPIN_US 20u

@@ -8,6 +8,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,6 +50,14 @@ void vb__address_set_port(struct vb__address *a, uint16_t port)
 	put_in_words(a);
 }
 
+/* Link-local addresses mean something only together with their interface. */
+static bool same_six(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b)
+{
+	if (IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr) && a->sin6_scope_id != b->sin6_scope_id)
+		return false;
+	return !memcmp(&a->sin6_addr, &b->sin6_addr, sizeof(a->sin6_addr));
+}
+
 /* The same host: an IPv4 address is equal to its form inside IPv6. */
 static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
@@ -58,8 +67,7 @@ static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
 		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
 		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
 	if (a->sa_family == AF_INET6 && b->sa_family == AF_INET6)
-		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-			       &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
+		return same_six((const struct sockaddr_in6 *)a, (const struct sockaddr_in6 *)b);
 	if (a->sa_family == AF_INET)
 		return same_host(b, a);
 	six = &((const struct sockaddr_in6 *)a)->sin6_addr;
@@ -96,6 +104,15 @@ static int fail_resolve(struct vb_error *err, int gai, const char *host, const c
 			     });
 }
 
+/* A name, or a number of 16 bits: getaddrinfo cuts larger ones down and goes on. */
+static bool port_makes_sense(const char *port)
+{
+	char *end;
+	unsigned long number = strtoul(port, &end, 10);
+
+	return *port && (*end || number <= UINT16_MAX);
+}
+
 int vb__address_resolve(const char *host, const char *port, int family,
 			struct vb__address found[VB__ADDRESSES_MAX], struct vb_error *err)
 {
@@ -109,6 +126,8 @@ int vb__address_resolve(const char *host, const char *port, int family,
 
 	if (!port)
 		return vb__fail_invalid(err, "resolve", "no port was given");
+	if (!port_makes_sense(port))
+		return fail_resolve(err, EAI_SERVICE, host, port);
 	rc = getaddrinfo(host, port, &hints, &list);
 	if (rc)
 		return fail_resolve(err, rc, host, port);
@@ -134,6 +153,11 @@ static bool source_address(const struct vb__address *peer, struct sockaddr_stora
 	return ok;
 }
 
+static bool is_internet(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET || sa->sa_family == AF_INET6;
+}
+
 bool vb__address_egress(const struct vb__address *peer, char name[16])
 {
 	struct sockaddr_storage source = { .ss_family = AF_UNSPEC };
@@ -143,7 +167,7 @@ bool vb__address_egress(const struct vb__address *peer, char name[16])
 	if (!source_address(peer, &source) || getifaddrs(&list) != 0)
 		return false;
 	for (i = list; i && !found; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != source.ss_family ||
+		if (!i->ifa_addr || !is_internet(i->ifa_addr) ||
 		    !same_host(i->ifa_addr, (struct sockaddr *)&source))
 			continue;
 		snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);

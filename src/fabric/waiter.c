@@ -56,8 +56,6 @@ int vb__waiter_open(struct vb__waiter *w, uint32_t tick_ms, struct vb_error *err
 	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->epoll < 0 || w->wake < 0) {
 		rc = vb__fail_errno(err, errno, w->epoll < 0 ? "epoll_create" : "eventfd", NULL);
-		if (errno == EMFILE)
-			vb__error_hint(err, "too many open files: raise `ulimit -n`");
 		goto undo;
 	}
 	rc = vb__waiter_add(w, w->wake, VB__READY_WAKE, err);

@@ -13,7 +13,7 @@ void vb__packet_encode(uint8_t to[VB__PACKET_HEADER], const struct vb__packet *p
 	vb__put16(to + 2, packet->credits);
 	vb__put32(to + 4, packet->messages);
 	vb__put32(to + 8, packet->payload);
-	vb__put32(to + 12, 0);
+	vb__put32(to + 12, packet->seen);
 }
 
 static bool data_makes_sense(const struct vb__packet *p)
@@ -35,20 +35,14 @@ bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t re
 		.credits = vb__get16(from + 2),
 		.messages = vb__get32(from + 4),
 		.payload = vb__get32(from + 8),
+		.seen = vb__get32(from + 12),
 	};
 	if (packet->payload != received - VB__PACKET_HEADER)
 		return false;
-	switch (packet->kind) {
-	case VB__PACKET_DATA:
+	if (packet->kind == VB__PACKET_DATA)
 		return data_makes_sense(packet);
-	case VB__PACKET_CREDIT:
-		return !packet->payload && !packet->messages &&
-		       !(packet->flags & ~VB__PACKET_END_SEEN);
-	case VB__PACKET_END:
-		return !packet->payload && !packet->messages &&
-		       !(packet->flags & ~VB__PACKET_CLOSING);
-	}
-	return false;
+	return packet->kind >= VB__PACKET_END && packet->kind <= VB__PACKET_CLOSING &&
+	       !packet->payload && !packet->messages && !packet->flags;
 }
 
 uint8_t *vb__frame_begin(uint8_t *to, size_t len)

@@ -14,15 +14,15 @@
 #define VB__FRAME_HEADER 8u /* and frames start at multiples of 8 */
 
 enum vb__packet_kind {
-	VB__PACKET_DATA = 1,   /* messages; takes a credit */
-	VB__PACKET_CREDIT = 2, /* returns credits; takes none */
-	VB__PACKET_END = 3,    /* nothing more will be sent; takes a credit */
+	VB__PACKET_DATA = 1,	 /* messages; takes a credit */
+	VB__PACKET_END = 2,	 /* nothing more will be sent; takes a credit */
+	VB__PACKET_CREDIT = 3,	 /* only returns credits, as any packet may */
+	VB__PACKET_END_SEEN = 4, /* your END has arrived; at most one */
+	VB__PACKET_CLOSING = 5,	 /* nothing more will be received; at most one */
 };
 
 enum vb__packet_flag {
-	VB__PACKET_FRAMED = 1,	 /* DATA: the payload is a run of frames */
-	VB__PACKET_CLOSING = 2,	 /* END: nothing more will be received either */
-	VB__PACKET_END_SEEN = 4, /* CREDIT: your END has arrived */
+	VB__PACKET_FRAMED = 1, /* DATA: the payload is a run of frames */
 };
 
 struct vb__packet {
@@ -31,6 +31,7 @@ struct vb__packet {
 	uint16_t credits;  /* returned to the receiver of this packet */
 	uint32_t messages; /* DATA: how many */
 	uint32_t payload;  /* bytes after the header */
+	uint32_t seen;	   /* how many CREDIT packets the sender has received so far */
 };
 
 void vb__packet_encode(uint8_t to[VB__PACKET_HEADER], const struct vb__packet *packet);

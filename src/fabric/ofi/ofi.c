@@ -36,6 +36,8 @@ static const char *hint_for(enum vb_err code)
 		       "with `ss -tlnp`";
 	case VB_ERR_UNREACHABLE:
 		return "check the address and the route (`ip route get ADDRESS`)";
+	case VB_ERR_LOST:
+		return "look at the peer: it was killed or crashed";
 	case VB_ERR_ACCESS:
 		return "ports under 1024 need root: choose a higher one";
 	default:

@@ -29,7 +29,8 @@ struct ofi_ep {
 	uint64_t next_key;
 	uint32_t peer_timeout_ms;
 	unsigned idle_polls;
-	int socket; /* the provider's, if it has one; see ofi_liveness.c */
+	uint64_t silent_since_ns; /* no acknowledgement of waiting data since then; 0: all well */
+	int socket;		  /* the provider's, if it has one; see ofi_liveness.c */
 };
 
 struct ofi_mr {

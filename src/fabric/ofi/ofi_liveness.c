@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/clock.h"
 #include "fabric/ofi/ofi.h"
 
 static bool is_socket_between(int fd, const struct sockaddr *local, const struct sockaddr *peer)
@@ -86,21 +87,36 @@ void ofi_liveness_start(struct ofi_ep *ep)
 	setsockopt(ep->socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-/*
- * Keep-alives are not sent while data waits for an acknowledgement, and the
- * kernel would go on repeating that data for a quarter of an hour. Probes of a
- * closed window are no sign of death until two went unanswered.
- */
-void ofi_liveness_check(struct ofi_ep *ep)
+/* Data waits for an acknowledgement, or probes of a closed window went unanswered. */
+static bool is_silent(const struct ofi_ep *ep)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
-	if (ep->socket < 0 || ep->base.state != VB__EP_UP ||
-	    getsockopt(ep->socket, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+	if (getsockopt(ep->socket, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return false;
+	return info.tcpi_last_ack_recv >= ep->peer_timeout_ms / 4 &&
+	       (info.tcpi_unacked || info.tcpi_probes >= 2);
+}
+
+/*
+ * Comes every quarter of the peer time-out. Keep-alives are not sent while
+ * data waits for an acknowledgement, and the kernel would go on repeating that
+ * data for a quarter of an hour.
+ */
+void ofi_liveness_check(struct ofi_ep *ep)
+{
+	uint64_t now = vb__now_ns();
+
+	if (ep->socket < 0 || ep->base.state != VB__EP_UP)
 		return;
-	if (info.tcpi_last_ack_recv < ep->peer_timeout_ms ||
-	    (!info.tcpi_unacked && info.tcpi_probes < 2))
+	if (!is_silent(ep)) {
+		ep->silent_since_ns = 0;
+		return;
+	}
+	if (!ep->silent_since_ns)
+		ep->silent_since_ns = now;
+	if (now - ep->silent_since_ns < vb__ms(ep->peer_timeout_ms) / 2)
 		return;
 	vb__ep_down(&ep->base, &(struct vb__failure){
 				       .code = VB_ERR_LOST,

@@ -214,17 +214,18 @@ int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
 	return (int)n;
 }
 
+/* fi_trywait also takes back the signals of the queues, so it must be asked every time. */
 int ofi_arm(struct vb__ep *base)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
 	struct fid *fids[] = { &ep->cq->fid, &ep->eq->fid };
 	uint32_t ready = vb__waiter_check(&ep->waiter);
+	enum vb__ep_state before = base->state;
+	bool safe;
 
 	if (ready & VB__READY_TICK)
 		ofi_liveness_check(ep);
-	if (ready & ~(uint32_t)VB__READY_TICK) {
-		ofi_events(ep);
-		return 1;
-	}
-	return fi_trywait(ep->fabric, fids, 2) != FI_SUCCESS;
+	ofi_events(ep);
+	safe = fi_trywait(ep->fabric, fids, 2) == FI_SUCCESS;
+	return !safe || base->state != before || (ready & VB__READY_WAKE);
 }

@@ -67,7 +67,8 @@ struct verbs_request {
 
 /* verbs_failure.c: native results in words */
 int verbs_fail(struct vb_error *err, int errnum, const char *operation, const char *object);
-int verbs_fail_memory(struct vb_error *err, int errnum, const char *object, size_t bytes);
+int verbs_fail_memory(struct vb_error *err, int errnum, const char *operation, const char *object,
+		      size_t bytes);
 int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
 		  const char *object);
 void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_kind kind,
@@ -99,6 +100,9 @@ int verbs_ep_accept_open(struct vb__request *request, const struct vb__ep_attr *
 int verbs_ep_accept(struct vb__ep *ep, const void *data, size_t len, struct vb_error *err);
 void verbs_ep_disconnect(struct vb__ep *ep);
 void verbs_ep_close(struct vb__ep *ep);
+
+/* The connection is broken by a failing call; what is posted gets flushed. */
+void verbs_break(struct verbs_ep *ep, int errnum, const char *operation);
 
 /* Takes everything that is ready: completion events, CM events, device events, ticks. */
 uint32_t verbs_service(struct verbs_ep *ep);

@@ -33,6 +33,20 @@ int verbs_cm_open(struct rdma_event_channel **cm, struct vb_error *err)
 	return 0;
 }
 
+void verbs_break(struct verbs_ep *ep, int errnum, const char *operation)
+{
+	if (ep->base.state == VB__EP_DOWN)
+		return;
+	verbs_fail(&ep->base.down, errnum, operation, ep->base.device);
+	ep->base.state = VB__EP_DOWN;
+	rdma_disconnect(ep->id);
+}
+
+static bool is_nothing_more(int errnum)
+{
+	return errnum == EAGAIN || errnum == EINTR;
+}
+
 static void keep_peer_data(struct vb__ep *ep, const struct rdma_conn_param *conn)
 {
 	size_t len = conn->private_data ? conn->private_data_len : 0;
@@ -62,9 +76,9 @@ static void on_failure(struct verbs_ep *ep, const struct rdma_cm_event *event)
 
 	verbs_fail_cm(&ep->base.down, event, was_up ? "connection to" : "connect to",
 		      ep->base.peer);
-	ep->base.state = VB__EP_DOWN;
-	if (was_up)
+	if (ep->base.state == VB__EP_UP || ep->base.state == VB__EP_CONNECTING)
 		rdma_disconnect(ep->id); /* flushes what is posted */
+	ep->base.state = VB__EP_DOWN;
 }
 
 static void on_cm_event(struct verbs_ep *ep, const struct rdma_cm_event *event)
@@ -99,6 +113,8 @@ static void take_cm_events(struct verbs_ep *ep)
 		on_cm_event(ep, event);
 		rdma_ack_cm_event(event);
 	}
+	if (!is_nothing_more(errno))
+		verbs_break(ep, errno, "rdma_get_cm_event");
 }
 
 static void take_completion_events(struct verbs_ep *ep)
@@ -113,24 +129,16 @@ static void take_completion_events(struct verbs_ep *ep)
 			ep->unacked = 0;
 		}
 	}
+	if (!is_nothing_more(errno))
+		verbs_break(ep, errno, "ibv_get_cq_event");
 }
 
-static bool is_fatal(enum ibv_event_type type)
-{
-	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
-	       type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_CQ_ERR ||
-	       type == IBV_EVENT_DEVICE_FATAL;
-}
-
+/* A fatal event of the device, queue or queue pair; others were only logged. */
 static void on_async_event(struct verbs_ep *ep)
 {
 	int type = atomic_exchange(&ep->async_event, NOTHING_YET);
 
-	if (type == NOTHING_YET)
-		return;
-	vb__log(&ep->log, VB_LOG_WARNING, "%s: %s", ep->base.device,
-		ibv_event_type_str((enum ibv_event_type)type));
-	if (!is_fatal((enum ibv_event_type)type) || ep->base.state != VB__EP_UP)
+	if (type == NOTHING_YET || ep->base.state == VB__EP_DOWN)
 		return;
 	vb__ep_down(&ep->base, &(struct vb__failure){
 				       .code = VB_ERR_LOST,
@@ -185,7 +193,7 @@ static int await(struct verbs_ep *ep, enum rdma_cm_event_type wanted, const char
 		if (vb__now_ns() >= deadline_ns)
 			return fail_timeout(err, operation, ep->base.peer);
 		vb__waiter_sleep(ep->waiter.epoll, deadline_ns);
-		vb__waiter_check(&ep->waiter);
+		verbs_service(ep);
 	}
 }
 
@@ -306,10 +314,10 @@ static int make(const struct vb__ep_attr *attr, struct verbs_ep **out, struct vb
 int verbs_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer,
 		  uint64_t deadline_ns, struct vb__ep **out, struct vb_error *err)
 {
-	struct verbs_ep *ep;
+	struct verbs_ep *ep = NULL;
 	int rc = make(attr, &ep, err);
 
-	if (rc)
+	if (!ep)
 		return rc;
 	snprintf(ep->base.peer, sizeof(ep->base.peer), "%s", peer->text);
 	if (rdma_create_id(ep->cm, &ep->id, NULL, RDMA_PS_TCP) != 0)
@@ -362,10 +370,10 @@ int verbs_ep_accept_open(struct vb__request *base, const struct vb__ep_attr *att
 {
 	struct verbs_request *request = (struct verbs_request *)base;
 	struct vb__address peer;
-	struct verbs_ep *ep;
+	struct verbs_ep *ep = NULL;
 	int rc = make(attr, &ep, err);
 
-	if (rc) {
+	if (!ep) {
 		verbs_reject(base, NULL, 0);
 		return rc;
 	}
@@ -406,13 +414,13 @@ void verbs_ep_disconnect(struct vb__ep *base)
 {
 	struct verbs_ep *ep = (struct verbs_ep *)base;
 
-	if (base->state == VB__EP_UP || base->state == VB__EP_CONNECTING)
-		rdma_disconnect(ep->id);
-	if (base->state == VB__EP_UP)
-		vb__ep_down(base, &(struct vb__failure){ .code = VB_ERR_CLOSED,
-							 .operation = "connection to",
-							 .object = base->peer,
-							 .cause = "closed on this side" });
+	if (base->state != VB__EP_UP && base->state != VB__EP_CONNECTING)
+		return;
+	rdma_disconnect(ep->id);
+	vb__ep_down(base, &(struct vb__failure){ .code = VB_ERR_CLOSED,
+						 .operation = "connection to",
+						 .object = base->peer,
+						 .cause = "closed on this side" });
 }
 
 void verbs_ep_close(struct vb__ep *base)

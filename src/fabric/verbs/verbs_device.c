@@ -30,7 +30,11 @@ static struct verbs_device *find_or_add(struct ibv_context *context)
 	device = calloc(1, sizeof(*device));
 	if (!device)
 		return NULL;
-	fcntl(context->async_fd, F_SETFL, fcntl(context->async_fd, F_GETFL) | O_NONBLOCK);
+	if (fcntl(context->async_fd, F_SETFL, fcntl(context->async_fd, F_GETFL) | O_NONBLOCK) !=
+	    0) {
+		free(device);
+		return NULL;
+	}
 	device->context = context;
 	device->next = devices;
 	devices = device;
@@ -39,14 +43,17 @@ static struct verbs_device *find_or_add(struct ibv_context *context)
 
 int verbs_device_attach(struct verbs_ep *ep, struct vb_error *err)
 {
+	int errnum;
+
 	pthread_mutex_lock(&devices_lock);
 	ep->device = find_or_add(ep->id->verbs);
+	errnum = errno;
 	if (ep->device) {
 		ep->next_on_device = ep->device->endpoints;
 		ep->device->endpoints = ep;
 	}
 	pthread_mutex_unlock(&devices_lock);
-	return ep->device ? 0 : verbs_fail(err, ENOMEM, "calloc", NULL);
+	return ep->device ? 0 : verbs_fail(err, errnum, "watch events of", ep->base.device);
 }
 
 void verbs_device_detach(struct verbs_ep *ep)
@@ -89,6 +96,13 @@ static bool concerns(const struct ibv_async_event *event, const struct verbs_ep 
 	}
 }
 
+static bool is_fatal(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
+	       type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_CQ_ERR ||
+	       type == IBV_EVENT_DEVICE_FATAL;
+}
+
 static void pass_on(struct verbs_device *device, const struct ibv_async_event *event)
 {
 	struct verbs_ep *ep;
@@ -100,6 +114,10 @@ static void pass_on(struct verbs_device *device, const struct ibv_async_event *e
 			rdma_notify(ep->id, IBV_EVENT_COMM_EST);
 			continue;
 		}
+		vb__log(&ep->log, VB_LOG_WARNING, "%s: %s", ep->base.device,
+			ibv_event_type_str(event->event_type));
+		if (!is_fatal(event->event_type))
+			continue;
 		atomic_store(&ep->async_event, (int)event->event_type);
 		vb__waiter_wake(&ep->waiter);
 	}
@@ -108,11 +126,15 @@ static void pass_on(struct verbs_device *device, const struct ibv_async_event *e
 void verbs_device_events(struct verbs_ep *ep)
 {
 	struct ibv_async_event event;
+	int errnum;
 
 	pthread_mutex_lock(&devices_lock);
 	while (ibv_get_async_event(ep->device->context, &event) == 0) {
 		pass_on(ep->device, &event);
 		ibv_ack_async_event(&event);
 	}
+	errnum = errno;
 	pthread_mutex_unlock(&devices_lock);
+	if (errnum != EAGAIN && errnum != EINTR)
+		verbs_break(ep, errnum, "ibv_get_async_event");
 }

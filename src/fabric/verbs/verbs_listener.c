@@ -134,6 +134,12 @@ int verbs_next_request(struct vb__pep *base, struct vb__request **request, struc
 			if (!made)
 				unwanted = event->id;
 		}
+		if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && event->id == pep->id) {
+			int rc = verbs_fail_cm(err, event, "listen on", pep->base.device);
+
+			rdma_ack_cm_event(event);
+			return rc;
+		}
 		/* Anything else concerns an attempt that its maker gave up. */
 		rdma_ack_cm_event(event);
 		if (unwanted) {

@@ -30,7 +30,8 @@ int verbs_probe_open(struct verbs_ep *ep, struct vb_error *err)
 
 	ep->probe.mr = ibv_reg_mr(ep->pd, ep->probe.sink, sizeof(ep->probe.sink), access);
 	if (!ep->probe.mr)
-		return verbs_fail_memory(err, errno, ep->base.device, sizeof(ep->probe.sink));
+		return verbs_fail_memory(err, errno, "ibv_reg_mr", ep->base.device,
+					 sizeof(ep->probe.sink));
 	return 0;
 }
 
@@ -83,6 +84,6 @@ void verbs_probe_tick(struct verbs_ep *ep)
 		return;
 	if (!p->outstanding && now - p->heard_ns >= quarter / 2)
 		post_probe(ep, now);
-	else if (p->outstanding && now - since >= 3 * quarter)
+	else if (p->outstanding && now - since >= 2 * quarter + quarter / 2)
 		declare_lost(ep);
 }

@@ -27,6 +27,9 @@ static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, st
 		return verbs_fail(err, rc, "ibv_query_device", ep->base.device);
 	ep->base.send_depth = within(attr->send_depth, device.max_qp_wr - 1);
 	ep->base.recv_depth = within(attr->recv_depth, device.max_qp_wr);
+	/* All of them and the probe must fit into one completion queue. */
+	ep->base.send_depth = within(ep->base.send_depth, device.max_cqe / 2 - 1);
+	ep->base.recv_depth = within(ep->base.recv_depth, device.max_cqe / 2);
 	ep->base.sge = within(within(attr->sge, device.max_sge), VB__SGE_MAX);
 	ep->base.max_bytes = MAX_MESSAGE;
 	ep->iwarp = ep->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
@@ -39,13 +42,12 @@ static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, st
 	return 0;
 }
 
-static int open_port_limits(struct verbs_ep *ep)
+static void read_port_limits(struct verbs_ep *ep)
 {
 	struct ibv_port_attr port;
 
 	if (ibv_query_port(ep->id->verbs, ep->id->port_num, &port) == 0 && port.max_msg_sz)
 		ep->base.max_bytes = port.max_msg_sz;
-	return 0;
 }
 
 static int open_completion_queue(struct verbs_ep *ep, struct vb_error *err)
@@ -61,7 +63,7 @@ static int open_completion_queue(struct verbs_ep *ep, struct vb_error *err)
 		return verbs_fail(err, errno, "fcntl", "completion channel");
 	ep->cq = ibv_create_cq(ep->id->verbs, entries, NULL, ep->completions, 0);
 	if (!ep->cq)
-		return verbs_fail_memory(err, errno, ep->base.device, (size_t)entries * 64);
+		return verbs_fail_memory(err, errno, "ibv_create_cq", ep->base.device, 0);
 	return 0;
 }
 
@@ -100,7 +102,7 @@ static int open_queue_pair(struct verbs_ep *ep, struct vb_error *err)
 	if (rc == EINVAL || rc == ENOMEM)
 		rc = try_queue_pair(ep, 0);
 	if (rc == ENOMEM)
-		return verbs_fail_memory(err, rc, ep->base.device, 0);
+		return verbs_fail_memory(err, rc, "rdma_create_qp", ep->base.device, 0);
 	return rc ? verbs_fail(err, rc, "rdma_create_qp", ep->base.device) : 0;
 }
 
@@ -110,7 +112,7 @@ int verbs_queues_open(struct verbs_ep *ep, const struct vb__ep_attr *attr, struc
 
 	if (rc)
 		return rc;
-	open_port_limits(ep);
+	read_port_limits(ep);
 	ep->pd = ibv_alloc_pd(ep->id->verbs);
 	if (!ep->pd)
 		return verbs_fail(err, errno, "ibv_alloc_pd", ep->base.device);

@@ -38,7 +38,7 @@ int verbs_register(struct vb__ep *base, void *addr, size_t len, unsigned access,
 		return verbs_fail(err, ENOMEM, "calloc", NULL);
 	mr->mr = ibv_reg_mr(ep->pd, addr, len, access_flags(access, ep->iwarp));
 	if (!mr->mr) {
-		int rc = verbs_fail_memory(err, errno, base->device, len);
+		int rc = verbs_fail_memory(err, errno, "ibv_reg_mr", base->device, len);
 
 		free(mr);
 		return rc;
@@ -234,10 +234,7 @@ int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
 	int n = ibv_poll_cq(ep->cq, max < BATCH ? max : BATCH, wcs), given = 0;
 
 	if (n < 0) {
-		if (base->state != VB__EP_DOWN) {
-			verbs_fail(&base->down, errno, "ibv_poll_cq", base->device);
-			base->state = VB__EP_DOWN;
-		}
+		verbs_break(ep, EIO, "ibv_poll_cq"); /* errno is not defined here */
 		return 0;
 	}
 	if (n == 0 && ++ep->idle_polls % POLLS_PER_EVENT_CHECK == 0)
@@ -259,11 +256,8 @@ int verbs_arm(struct vb__ep *base)
 	if (ep->armed)
 		return 0;
 	rc = ibv_req_notify_cq(ep->cq, 0);
-	if (rc && base->state != VB__EP_DOWN) {
-		verbs_fail(&base->down, rc, "ibv_req_notify_cq", base->device);
-		base->state = VB__EP_DOWN;
-		return 1;
-	}
-	ep->armed = true;
+	if (rc)
+		verbs_break(ep, rc, "ibv_req_notify_cq");
+	ep->armed = rc == 0;
 	return 1;
 }

@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages between two healthy peers. */
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include "harness.h"
+
+static unsigned some(const struct side *side, unsigned n)
+{
+	return side->slow ? n / 10 : n;
+}
+
+/* A size for message i that visits the odd corners now and then. */
+static size_t size_of(unsigned i, size_t max)
+{
+	static const size_t odd[] = { 0, 1, 7, 8, 9, 63, 64, 1023, 1024, 1025, 2047, 2048, 2049 };
+
+	if (i % 97 == 96)
+		return max;
+	if (i % 5 == 0)
+		return odd[i / 5 % (sizeof(odd) / sizeof(odd[0]))];
+	return (i * 7919u) % 5000;
+}
+
+static void receive_numbered(struct vb_channel *ch, unsigned n)
+{
+	const void *message;
+
+	for (unsigned i = 0; i < n; i++) {
+		ssize_t len = recv_well(ch, &message);
+
+		CHECK_EQ(len, size_of(i, vb_channel_max_message(ch)));
+		CHECK(is_filled(message, (size_t)len, i));
+	}
+}
+
+static void send_numbered(struct vb_channel *ch, unsigned n)
+{
+	uint8_t *buffer = malloc(vb_channel_max_message(ch));
+
+	for (unsigned i = 0; i < n; i++) {
+		size_t len = size_of(i, vb_channel_max_message(ch));
+
+		fill(buffer, len, i);
+		send_well(ch, buffer, len);
+		memset(buffer, 0xee, len); /* it is ours again */
+	}
+	free(buffer);
+}
+
+static void order_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+
+	receive_numbered(ch, some(side, 3000));
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void order_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+
+	send_numbered(ch, some(side, 3000));
+	close_well(ch);
+}
+
+static void deep_server(struct side *side)
+{
+	side->options.depth = 64;
+	side->options.max_message_bytes = 8192;
+	order_server(side);
+}
+
+static void deep_client(struct side *side)
+{
+	side->options.depth = 64;
+	side->options.max_message_bytes = 8192;
+	order_client(side);
+}
+
+static void shallow_server(struct side *side)
+{
+	side->options.depth = 1;
+	order_server(side);
+}
+
+static void shallow_client(struct side *side)
+{
+	side->options.depth = 1;
+	order_client(side);
+}
+
+/* Sizes around everything that changes how a message travels. */
+static const size_t corners[] = { 0,	 1,	100,   127,   128,   129,     220,    221,  1023,
+				  1024,	 1025,	2047,  2048,  2049,  4095,    4096,   4097, 16383,
+				  16384, 16385, 65535, 65536, 65537, 1048575, 1048576 };
+
+static void corners_server(struct side *side)
+{
+	struct vb_channel *ch;
+	const void *message;
+
+	side->options.max_message_bytes = 1 << 20;
+	ch = serve_one(side);
+	for (unsigned i = 0; i < sizeof(corners) / sizeof(corners[0]); i++) {
+		CHECK_EQ(recv_well(ch, &message), corners[i]);
+		CHECK(is_filled(message, corners[i], i));
+		send_well(ch, message, corners[i]);
+	}
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void corners_client(struct side *side)
+{
+	uint8_t *buffer = malloc(1 << 20);
+	struct vb_channel *ch;
+	const void *message;
+
+	side->options.max_message_bytes = 1 << 20;
+	ch = connect_there(side);
+	for (unsigned i = 0; i < sizeof(corners) / sizeof(corners[0]); i++) {
+		fill(buffer, corners[i], i);
+		send_well(ch, buffer, corners[i]);
+		CHECK_EQ(recv_well(ch, &message), corners[i]);
+		CHECK(is_filled(message, corners[i], i));
+	}
+	close_well(ch);
+	free(buffer);
+}
+
+static void empty_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+
+	for (int i = 0; i < 50; i++)
+		CHECK_EQ(recv_well(ch, &message), 0);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void empty_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+
+	for (int i = 0; i < 50; i++)
+		send_well(ch, NULL, 0);
+	close_well(ch);
+}
+
+static void oversize_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+
+	CHECK_EQ(recv_well(ch, &message), 5);
+	CHECK(!memcmp(message, "small", 5));
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void oversize_client(struct side *side)
+{
+	struct vb_channel *ch;
+	struct vb_counters counters;
+	struct vb_error err;
+	uint8_t *big;
+
+	side->options.max_message_bytes = 4096;
+	ch = connect_there(side);
+	CHECK_EQ(vb_channel_max_message(ch), 4096);
+	big = calloc(1, 4097);
+	CHECK_EQ(vb_channel_send(ch, big, 4097, &err), VB_ERR_TOO_BIG);
+	CHECK(strstr(err.hint, "4097") && strstr(err.hint, "4096"));
+	vb_channel_counters(ch, &counters);
+	CHECK_EQ(counters.messages_sent, 0);
+	CHECK_EQ(counters.packets_sent, 0);
+	send_well(ch, "small", 5);
+	close_well(ch);
+	free(big);
+}
+
+static void agree_server(struct side *side)
+{
+	struct vb_channel *ch;
+
+	side->options.max_message_bytes = 100000;
+	side->options.depth = 3;
+	ch = serve_one(side);
+	CHECK_EQ(vb_channel_max_message(ch), 50000);
+	CHECK_EQ(vb_channel_depth(ch), 3);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void agree_client(struct side *side)
+{
+	struct vb_channel *ch;
+
+	side->options.max_message_bytes = 50000;
+	side->options.depth = 9;
+	ch = connect_there(side);
+	CHECK_EQ(vb_channel_max_message(ch), 50000);
+	CHECK_EQ(vb_channel_depth(ch), 3);
+	close_well(ch);
+}
+
+static void slow_reader_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+
+	for (uint32_t i = 0; i < 20; i++) {
+		CHECK_EQ(recv_well(ch, &message), 100000);
+		CHECK(is_filled(message, 100000, i));
+		sleep_ms(20);
+	}
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void slow_reader_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_counters counters;
+	uint8_t *buffer = malloc(100000);
+
+	for (uint32_t i = 0; i < 20; i++) {
+		fill(buffer, 100000, i);
+		send_well(ch, buffer, 100000);
+	}
+	vb_channel_counters(ch, &counters);
+	CHECK(counters.credit_stalls > 0);
+	CHECK_EQ(counters.messages_sent, 20);
+	CHECK_EQ(counters.bytes_sent, 20 * 100000);
+	close_well(ch);
+	free(buffer);
+}
+
+static void slow_writer_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+
+	for (int i = 0; i < 5; i++) {
+		CHECK_EQ(recv_well(ch, &message), 4);
+		signal_step(side, 0);
+	}
+	expect_eof(ch);
+	close_well(ch);
+}
+
+/* Each message must arrive without any further call of the sender. */
+static void slow_writer_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+
+	for (int i = 0; i < 5; i++) {
+		sleep_ms(30);
+		send_well(ch, "tick", 4);
+		await_step(side, 0);
+	}
+	close_well(ch);
+}
+
+static void burst_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+
+	for (uint32_t i = 0; i < 500; i++) {
+		CHECK_EQ(recv_well(ch, &message), 64);
+		CHECK(is_filled(message, 64, i));
+	}
+	signal_step(side, 0);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+/* Messages that were put together must not stay behind when the sender does something else. */
+static void burst_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	uint8_t message[64];
+
+	for (uint32_t i = 0; i < 500; i++) {
+		fill(message, sizeof(message), i);
+		send_well(ch, message, sizeof(message));
+	}
+	await_step(side, 0);
+	close_well(ch);
+}
+
+/* Both fill all the room there is and then take turns: nobody may be left without credits. */
+static void lockstep(struct vb_channel *ch, unsigned rounds)
+{
+	uint8_t buffer[3000] = { 0 };
+	const void *message;
+
+	for (unsigned i = 0; i < vb_channel_depth(ch); i++)
+		send_well(ch, buffer, sizeof(buffer));
+	for (unsigned i = 0; i < rounds; i++) {
+		CHECK_EQ(recv_well(ch, &message), sizeof(buffer));
+		send_well(ch, buffer, sizeof(buffer));
+	}
+	for (unsigned i = 0; i < vb_channel_depth(ch); i++)
+		CHECK_EQ(recv_well(ch, &message), sizeof(buffer));
+	close_well(ch);
+}
+
+static void lockstep_server(struct side *side)
+{
+	struct vb_listener *listener = listen_here(side);
+
+	for (unsigned depth = 1; depth <= 9; depth++)
+		lockstep(accept_one(side, listener), 20);
+	vb_listener_close(listener);
+}
+
+static void lockstep_client(struct side *side)
+{
+	for (unsigned depth = 1; depth <= 9; depth++) {
+		side->options.depth = depth;
+		lockstep(connect_there(side), 20);
+	}
+}
+
+static void lockstep_server_deep(struct side *side)
+{
+	side->options.depth = 9;
+	lockstep_server(side);
+}
+
+static void gather_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+
+	CHECK_EQ(recv_well(ch, &message), 12);
+	CHECK(!memcmp(message, "one, two, 3.", 12));
+	CHECK_EQ(recv_well(ch, &message), 30 * 40000);
+	CHECK(is_filled(message, 30 * 40000, 5));
+	CHECK_EQ(recv_well(ch, &message), 0);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void gather_client(struct side *side)
+{
+	struct iovec few[] = { { "one, ", 5 }, { NULL, 0 }, { "two, ", 5 }, { "3.", 2 } };
+	struct iovec many[30];
+	uint8_t *buffer = malloc(30 * 40000);
+	struct vb_channel *ch;
+	struct vb_error err;
+
+	side->options.max_message_bytes = 2 << 20;
+	ch = connect_there(side);
+	fill(buffer, 30 * 40000, 5);
+	for (int i = 0; i < 30; i++)
+		many[i] = (struct iovec){ buffer + i * 40000, 40000 };
+	CHECK_EQ(vb_channel_sendv(ch, few, 4, &err), 0);
+	CHECK_EQ(vb_channel_sendv(ch, many, 30, &err), 0);
+	CHECK_EQ(vb_channel_sendv(ch, NULL, 0, &err), 0);
+	CHECK_EQ(vb_channel_sendv(ch, NULL, 1, &err), VB_ERR_INVALID);
+	CHECK_EQ(vb_channel_sendv(ch, few, -1, &err), VB_ERR_INVALID);
+	close_well(ch);
+	free(buffer);
+}
+
+static void gather_server_big(struct side *side)
+{
+	side->options.max_message_bytes = 2 << 20;
+	gather_server(side);
+}
+
+#define ZC_LEN 200000
+
+static void zero_copy_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		CHECK_EQ(recv_well(ch, &message), ZC_LEN);
+		CHECK(is_filled(message, ZC_LEN, i));
+	}
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void zero_copy_client(struct side *side)
+{
+	struct vb_region *region, *other;
+	uint8_t *memory = malloc(4 * ZC_LEN);
+	int64_t tickets[4] = { 0 };
+	struct vb_channel *ch;
+	struct vb_error err;
+
+	side->options.depth = 4;
+	ch = connect_there(side);
+	CHECK_EQ(vb_region_open(ch, memory, 4 * ZC_LEN, &region, &err), 0);
+	CHECK_EQ(vb_region_open(ch, memory + 10, 20, &other, &err), VB_ERR_INVALID);
+	for (uint32_t i = 0; i < 40; i++) {
+		uint8_t *part = memory + i % 4 * ZC_LEN;
+		struct iovec pieces[2] = { { part, 1000 }, { part + 1000, ZC_LEN - 1000 } };
+
+		CHECK_EQ(vb_channel_wait(ch, tickets[i % 4], &err), 0);
+		fill(part, ZC_LEN, i);
+		tickets[i % 4] = vb_channel_post(ch, pieces, 2, &err);
+		CHECK(tickets[i % 4] > 0);
+	}
+	CHECK_EQ(vb_channel_wait(ch, tickets[3], &err), 0);
+	CHECK_EQ(vb_channel_wait(ch, tickets[3] + 1000, &err), VB_ERR_INVALID);
+	vb_region_close(region);
+	CHECK_EQ(vb_region_open(ch, memory + 10, 20, &other, &err), 0);
+	vb_region_close(other);
+	close_well(ch);
+	free(memory);
+}
+
+static void zero_copy_server_deep(struct side *side)
+{
+	side->options.depth = 4;
+	zero_copy_server(side);
+}
+
+/* An echo in one event loop, without a blocking call. */
+static void wait_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	CHECK(poll(&p, 1, 30000) == 1);
+}
+
+static void echo_all(struct vb_channel *ch)
+{
+	const void *message;
+	struct vb_error err;
+	ssize_t n;
+
+	for (;;) {
+		while ((n = vb_channel_try_recv(ch, &message, &err)) == VB_ERR_AGAIN)
+			wait_readable(vb_channel_fd(ch));
+		if (n == VB_ERR_EOF)
+			return;
+		CHECK(n >= 0);
+		while (vb_channel_try_send(ch, message, (size_t)n, &err) == VB_ERR_AGAIN)
+			wait_readable(vb_channel_fd(ch));
+		CHECK_EQ(err.code, VB_OK);
+	}
+}
+
+static void nonblocking_server(struct side *side)
+{
+	struct vb_listener *listener = listen_here(side);
+	struct vb_channel *ch;
+	struct vb_error err;
+
+	CHECK_EQ(vb_listener_try_accept(listener, &ch, &err), VB_ERR_AGAIN);
+	signal_step(side, 0);
+	while (vb_listener_try_accept(listener, &ch, &err) == VB_ERR_AGAIN)
+		wait_readable(vb_listener_fd(listener));
+	CHECK_EQ(err.code, VB_OK);
+	vb_listener_close(listener);
+	echo_all(ch);
+	while (vb_channel_try_finish(ch, &err) == VB_ERR_AGAIN)
+		wait_readable(vb_channel_fd(ch));
+	CHECK_EQ(err.code, VB_OK);
+	close_well(ch);
+}
+
+static void nonblocking_client(struct side *side)
+{
+	unsigned n = some(side, 500);
+	struct vb_channel *ch;
+	const void *message;
+	uint8_t buffer[3000];
+	struct vb_error err;
+
+	await_step(side, 0);
+	ch = connect_there(side);
+	CHECK_EQ(vb_channel_try_recv(ch, &message, &err), VB_ERR_AGAIN);
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len = i * 37 % sizeof(buffer);
+
+		fill(buffer, len, i);
+		send_well(ch, buffer, len);
+		CHECK_EQ(recv_well(ch, &message), len);
+		CHECK(is_filled(message, len, i));
+	}
+	CHECK_EQ(vb_channel_finish(ch, &err), 0);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+#define MANY 100
+
+static void many_server(struct side *side)
+{
+	struct vb_channel *channels[MANY];
+	struct vb_listener *listener = listen_here(side);
+	const void *message;
+
+	for (int i = 0; i < MANY; i++)
+		channels[i] = accept_one(side, listener);
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(recv_well(channels[i], &message), 4);
+		send_well(channels[i], message, 4);
+	}
+	vb_listener_close(listener);
+	for (int i = 0; i < MANY; i++) {
+		expect_eof(channels[i]);
+		close_well(channels[i]);
+	}
+}
+
+static void many_client(struct side *side)
+{
+	struct vb_channel *channels[MANY];
+	const void *message;
+
+	for (int i = 0; i < MANY; i++)
+		channels[i] = connect_there(side);
+	for (int i = 0; i < MANY; i++)
+		send_well(channels[i], &i, 4);
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(recv_well(channels[i], &message), 4);
+		CHECK(!memcmp(message, &i, 4));
+		close_well(channels[i]);
+	}
+}
+
+static void small_many_server(struct side *side)
+{
+	side->options.max_message_bytes = 4096;
+	many_server(side);
+}
+
+static void small_many_client(struct side *side)
+{
+	side->options.max_message_bytes = 4096;
+	many_client(side);
+}
+
+static void again_server(struct side *side)
+{
+	struct vb_listener *listener = listen_here(side);
+	int fds = 0;
+
+	for (int i = 0; i < 20; i++) {
+		struct vb_channel *ch = accept_one(side, listener);
+
+		expect_eof(ch);
+		close_well(ch);
+		if (i == 1)
+			fds = count_fds();
+	}
+	CHECK_EQ(count_fds(), fds);
+	vb_listener_close(listener);
+}
+
+static void again_client(struct side *side)
+{
+	int fds = 0;
+
+	for (int i = 0; i < 20; i++) {
+		close_well(connect_there(side));
+		if (i == 1)
+			fds = count_fds();
+	}
+	CHECK_EQ(count_fds(), fds);
+}
+
+static void describe_server(struct side *side)
+{
+	struct vb_listener *listener = listen_here(side);
+	struct vb_channel *ch;
+
+	CHECK(strstr(vb_listener_description(listener), side->fabric));
+	ch = accept_one(side, listener);
+	vb_listener_close(listener);
+	CHECK(strstr(vb_channel_description(ch), side->fabric));
+	CHECK(strstr(vb_channel_peer(ch), "port"));
+	CHECK(vb_channel_device(ch)[0]);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void describe_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+
+	CHECK(strstr(vb_channel_description(ch), "it was asked for"));
+	CHECK(strstr(vb_channel_peer(ch), side->address));
+	close_well(ch);
+}
+
+const struct test channel_tests[] = {
+	{ "messages_arrive_in_order_with_their_boundaries", order_server, order_client },
+	{ "messages_arrive_in_order_at_depth_64", deep_server, deep_client },
+	{ "messages_arrive_in_order_at_depth_1", shallow_server, shallow_client },
+	{ "every_size_comes_back_as_it_went", corners_server, corners_client },
+	{ "empty_messages_are_messages", empty_server, empty_client },
+	{ "oversize_message_is_refused_before_anything_is_sent", oversize_server, oversize_client },
+	{ "limits_are_the_smaller_of_both_ends", agree_server, agree_client },
+	{ "slow_receiver_holds_the_sender_by_credits", slow_reader_server, slow_reader_client },
+	{ "lone_message_needs_no_further_call_of_the_sender", slow_writer_server,
+	  slow_writer_client },
+	{ "burst_of_small_messages_needs_no_further_call_of_the_sender", burst_server,
+	  burst_client },
+	{ "full_channels_in_lockstep_do_not_deadlock", lockstep_server_deep, lockstep_client },
+	{ "message_is_gathered_from_pieces", gather_server_big, gather_client },
+	{ "posted_messages_leave_a_region_intact_and_its_buffers_come_back", zero_copy_server_deep,
+	  zero_copy_client },
+	{ "event_loop_needs_no_blocking_call", nonblocking_server, nonblocking_client },
+	{ "hundred_connections_to_one_listener", small_many_server, small_many_client },
+	{ "descriptors_are_given_back_after_each_connection", again_server, again_client },
+	{ "channel_and_listener_tell_what_was_chosen", describe_server, describe_client },
+	{ NULL },
+};

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the conformance tests: conformance --fabric verbs|ofi --address ADDRESS [--filter PART] [--threads] */
+#include "harness.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define TIME_LIMIT_S 60u
+
+static struct {
+	const char *fabric, *address, *filter, *device;
+	bool threads_only;
+} arguments = { .fabric = "ofi", .address = "127.0.0.1" };
+
+void check_failed(const char *file, int line, const char *condition)
+{
+	printf("# %s:%d: not so: %s\n", file, line, condition);
+	fflush(stdout);
+	_exit(1);
+}
+
+void check_equal(long long a, long long b, const char *file, int line, const char *ta,
+		 const char *tb)
+{
+	if (a == b)
+		return;
+	printf("# %s:%d: %s is %lld, %s is %lld\n", file, line, ta, a, tb, b);
+	fflush(stdout);
+	_exit(1);
+}
+
+static void fail_with(const struct vb_error *err, const char *doing)
+{
+	char line[VB_ERROR_LINE_MAX];
+
+	printf("# %s: %s: %s\n", doing, vb_err_name(err->code),
+	       vb_error_format(err, line, sizeof(line)));
+	fflush(stdout);
+	_exit(1);
+}
+
+struct vb_listener *listen_here(struct side *side)
+{
+	struct vb_listener *listener;
+	struct vb_error err;
+
+	if (vb_listener_open(side->address, "0", &side->options, &listener, &err) != 0)
+		fail_with(&err, "listen");
+	side->shared->port = vb_listener_port(listener);
+	sem_post(&side->shared->listening);
+	return listener;
+}
+
+struct vb_channel *accept_one(struct side *side, struct vb_listener *listener)
+{
+	struct vb_channel *channel;
+	struct vb_error err;
+
+	(void)side;
+	if (vb_listener_accept(listener, &channel, &err) != 0)
+		fail_with(&err, "accept");
+	return channel;
+}
+
+struct vb_channel *serve_one(struct side *side)
+{
+	struct vb_listener *listener = listen_here(side);
+	struct vb_channel *channel = accept_one(side, listener);
+
+	vb_listener_close(listener);
+	return channel;
+}
+
+const char *port_there(struct side *side)
+{
+	static char port[16];
+
+	while (sem_wait(&side->shared->listening) != 0)
+		;
+	sem_post(&side->shared->listening);
+	snprintf(port, sizeof(port), "%d", side->shared->port);
+	return port;
+}
+
+struct vb_channel *connect_there(struct side *side)
+{
+	struct vb_channel *channel;
+	struct vb_error err;
+
+	if (vb_channel_connect(side->address, port_there(side), &side->options, &channel, &err) !=
+	    0)
+		fail_with(&err, "connect");
+	CHECK(!strcmp(vb_channel_fabric(channel), side->fabric));
+	return channel;
+}
+
+void close_well(struct vb_channel *channel)
+{
+	struct vb_error err;
+
+	if (vb_channel_close(channel, &err) != 0)
+		fail_with(&err, "close");
+}
+
+void send_well(struct vb_channel *channel, const void *message, size_t len)
+{
+	struct vb_error err;
+
+	if (vb_channel_send(channel, message, len, &err) != 0)
+		fail_with(&err, "send");
+}
+
+ssize_t recv_well(struct vb_channel *channel, const void **message)
+{
+	struct vb_error err;
+	ssize_t n = vb_channel_recv(channel, message, &err);
+
+	if (n < 0)
+		fail_with(&err, "receive");
+	return n;
+}
+
+void expect_eof(struct vb_channel *channel)
+{
+	const void *message;
+	struct vb_error err;
+	ssize_t n = vb_channel_recv(channel, &message, &err);
+
+	if (n != VB_ERR_EOF && n < 0)
+		fail_with(&err, "expecting the end of the stream");
+	CHECK_EQ(n, VB_ERR_EOF);
+}
+
+void signal_step(struct side *side, int step)
+{
+	sem_post(&side->shared->step[step]);
+}
+
+void await_step(struct side *side, int step)
+{
+	while (sem_wait(&side->shared->step[step]) != 0)
+		;
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 31;
+	x *= UINT64_C(0x9e3779b97f4a7c15);
+	return x ^ x >> 29;
+}
+
+void fill(void *to, size_t len, uint32_t seed)
+{
+	uint8_t *bytes = to;
+	uint64_t word;
+
+	for (size_t i = 0; i < len; i += 8) {
+		word = mix((uint64_t)seed << 32 | i);
+		memcpy(bytes + i, &word, len - i < 8 ? len - i : 8);
+	}
+}
+
+bool is_filled(const void *from, size_t len, uint32_t seed)
+{
+	const uint8_t *bytes = from;
+	uint64_t word;
+
+	for (size_t i = 0; i < len; i += 8) {
+		word = mix((uint64_t)seed << 32 | i);
+		if (memcmp(bytes + i, &word, len - i < 8 ? len - i : 8) != 0)
+			return false;
+	}
+	return true;
+}
+
+int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+void sleep_ms(unsigned ms)
+{
+	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+static struct shared *new_shared(void)
+{
+	struct shared *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (s == MAP_FAILED)
+		abort();
+	for (int i = 0; i < 4; i++)
+		sem_init(&s->step[i], 1, 0);
+	sem_init(&s->listening, 1, 0);
+	return s;
+}
+
+static pid_t start(void (*run)(struct side *), struct side *side)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid != 0)
+		return pid;
+	alarm(TIME_LIMIT_S);
+	run(side);
+	fflush(stdout);
+	exit(0); /* not _exit: leak checkers run at exit */
+}
+
+static bool ended_well(pid_t pid, enum fate fate, const char *who, int status)
+{
+	(void)pid;
+	if (fate == DIES)
+		return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return true;
+	if (WIFSIGNALED(status))
+		printf("# %s: killed by signal %d%s\n", who, WTERMSIG(status),
+		       WTERMSIG(status) == SIGALRM ? " (it took too long)" : "");
+	else
+		printf("# %s: exit %d\n", who, WEXITSTATUS(status));
+	return false;
+}
+
+/* When one side fails, the other is not left waiting for it. */
+static bool watch(const struct test *test, struct shared *shared)
+{
+	pid_t left[2] = { shared->server, shared->client };
+	bool good = true;
+	int status;
+
+	for (int ends = 0; ends < 2; ends++) {
+		pid_t pid = wait(&status);
+		int who = pid == shared->client;
+
+		left[who] = 0;
+		if (!ended_well(pid, who ? test->client_fate : test->server_fate,
+				who ? "client" : "server", status) &&
+		    good) {
+			good = false;
+			if (left[!who]) {
+				kill(left[!who], SIGCONT);
+				kill(left[!who], SIGKILL);
+			}
+		}
+	}
+	return good;
+}
+
+static bool run(const struct test *test)
+{
+	struct side side = {
+		.address = arguments.address,
+		.fabric = arguments.fabric,
+		.slow = getenv("VB_VM") != NULL,
+		.options = {
+			.fabric = strcmp(arguments.fabric, "ofi") ? VB_FABRIC_VERBS : VB_FABRIC_OFI,
+			.device = arguments.device,
+			.peer_timeout_ms = 20000,
+		},
+		.shared = new_shared(),
+	};
+	bool good;
+
+	side.shared->server = start(test->server, &side);
+	side.shared->client = start(test->client, &side);
+	good = watch(test, side.shared);
+	munmap(side.shared, sizeof(*side.shared));
+	return good;
+}
+
+static bool selected(const struct test *test)
+{
+	if (test->only && strcmp(test->only, arguments.fabric) != 0)
+		return false;
+	return !arguments.filter || strstr(test->name, arguments.filter);
+}
+
+static int run_list(const struct test *list, int *number, bool count_only)
+{
+	int failed = 0;
+
+	for (const struct test *test = list; test->name; test++) {
+		struct timespec a, b;
+		bool good;
+
+		if (!selected(test))
+			continue;
+		++*number;
+		if (count_only)
+			continue;
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		good = run(test);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		printf("%sok %d - %s # %.2f s\n", good ? "" : "not ", *number, test->name,
+		       (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) * 1e-9);
+		fflush(stdout);
+		failed += !good;
+	}
+	return failed;
+}
+
+static int run_all(int *number, bool count_only)
+{
+	const struct test *const lists[] = { channel_tests, end_tests, stranger_tests,
+					     fabric_tests };
+	int failed = run_list(thread_tests, number, count_only);
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && !arguments.threads_only; i++)
+		failed += run_list(lists[i], number, count_only);
+	return failed;
+}
+
+int main(int argc, char **argv)
+{
+	int count = 0, number = 0;
+
+	for (int i = 1; i < argc; i++) {
+		const char *value = i + 1 < argc ? argv[i + 1] : "";
+
+		if (!strcmp(argv[i], "--threads"))
+			arguments.threads_only = true;
+		else if (!strcmp(argv[i], "--fabric"))
+			arguments.fabric = value, i++;
+		else if (!strcmp(argv[i], "--address"))
+			arguments.address = value, i++;
+		else if (!strcmp(argv[i], "--filter"))
+			arguments.filter = value, i++;
+		else if (!strcmp(argv[i], "--device"))
+			arguments.device = value, i++;
+		else
+			return fprintf(stderr, "conformance: unknown option %s\n", argv[i]), 2;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	run_all(&count, true);
+	printf("1..%d\n", count);
+	return run_all(&number, false) ? 1 : 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The conformance harness. Each test is two functions, a server and a client,
+ * which run in two processes of their own; the harness itself never touches
+ * the library, so that nothing is open when it forks. Results are TAP.
+ */
+#ifndef CONFORMANCE_HARNESS_H
+#define CONFORMANCE_HARNESS_H
+
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <verbatim/verbatim.h>
+
+/* What both processes share. */
+struct shared {
+	sem_t step[4]; /* for tests that must do things in turn */
+	sem_t listening;
+	int port;
+	pid_t server, client;
+	_Atomic int note;
+};
+
+struct side {
+	const char *address;
+	const char *fabric;
+	bool slow; /* in the VM: do less */
+	struct vb_options options;
+	struct shared *shared;
+};
+
+enum fate {
+	RETURNS = 0, /* the process must end well */
+	DIES,	     /* it kills itself */
+};
+
+struct test {
+	const char *name;
+	void (*server)(struct side *side);
+	void (*client)(struct side *side);
+	enum fate server_fate, client_fate;
+	const char *only; /* of this fabric only, else it is not in the list at all */
+};
+
+extern const struct test channel_tests[], end_tests[], stranger_tests[], fabric_tests[],
+	thread_tests[];
+
+/* A failed check ends the process; the harness reports the test as failed. */
+#define CHECK(condition)                                              \
+	do {                                                          \
+		if (!(condition))                                     \
+			check_failed(__FILE__, __LINE__, #condition); \
+	} while (0)
+
+#define CHECK_EQ(a, b) check_equal((long long)(a), (long long)(b), __FILE__, __LINE__, #a, #b)
+
+void check_failed(const char *file, int line, const char *condition) __attribute__((noreturn));
+void check_equal(long long a, long long b, const char *file, int line, const char *ta,
+		 const char *tb);
+
+/* The usual beginnings; a failure ends the process with the error's text. */
+struct vb_listener *listen_here(struct side *side);
+struct vb_channel *accept_one(struct side *side, struct vb_listener *listener);
+struct vb_channel *serve_one(struct side *side); /* both of the above, listener closed */
+struct vb_channel *connect_there(struct side *side);
+const char *port_there(struct side *side); /* waits until the server listens */
+
+/* The usual ends. */
+void close_well(struct vb_channel *channel);
+void expect_eof(struct vb_channel *channel);
+void send_well(struct vb_channel *channel, const void *message, size_t len);
+ssize_t recv_well(struct vb_channel *channel, const void **message);
+
+void signal_step(struct side *side, int step);
+void await_step(struct side *side, int step);
+
+/* Bytes that tell their message and place. */
+void fill(void *to, size_t len, uint32_t seed);
+bool is_filled(const void *from, size_t len, uint32_t seed);
+
+int count_fds(void);
+void sleep_ms(unsigned ms);
+
+#endif

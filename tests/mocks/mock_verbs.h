@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libibverbs and librdmacm with one device that exists on paper only: linked
+ * in place of the real libraries, driven by the test. The descriptors are real.
+ *
+ * What it insists upon (see mock_complaint): nothing is used or destroyed after
+ * it was destroyed, nothing is destroyed while something stands on it or with
+ * events that were not acknowledged, nothing is sent from memory that is not
+ * registered, no read of an event would block.
+ */
+#ifndef VB_TESTS_MOCK_VERBS_H
+#define VB_TESTS_MOCK_VERBS_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MOCK_DEVICE "mock0"
+#define MOCK_PORT 7471
+#define MOCK_RNR_TIMER_UNSET 255
+
+/* Back to nothing: all mocks, and the device and the peer as they are by default. */
+void mock_verbs_reset(void);
+
+/* ---- The device ---- */
+
+struct mock_device {
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port;
+	unsigned inline_max;	/* rdma_create_qp refuses to ask for more */
+	unsigned inline_grants; /* and grants at least so much */
+};
+extern struct mock_device mock_device;
+extern struct ibv_context mock_context;
+
+/* ---- The peer and the network ---- */
+
+/* What follows upon a call, or nothing. */
+struct mock_answer {
+	bool none;
+	enum rdma_cm_event_type event;
+	int status;
+	const void *data;
+	uint8_t len;
+};
+
+struct mock_peer {
+	struct mock_answer resolve_addr, resolve_route, connect;
+};
+extern struct mock_peer mock_peer;
+
+/* Raises a CM event on the id's channel. */
+void mock_cm_event(struct rdma_cm_id *id, const struct mock_answer *what);
+
+/* Somebody asks the listener for a connection. */
+void mock_connect_request(struct rdma_cm_id *listener, const void *data, uint8_t len);
+
+/* What was last given to rdma_connect, rdma_accept and rdma_reject. */
+extern struct mock_said {
+	struct rdma_conn_param param;
+	uint8_t data[256];
+	uint8_t len;
+} mock_said;
+
+/* ---- Queue pairs ---- */
+
+struct mock_wr {
+	uint64_t wr_id;
+	bool send;
+	enum ibv_wr_opcode opcode;
+	unsigned flags;
+	int num_sge;
+	struct ibv_sge sge; /* the first one */
+};
+
+/* The capacities that rdma_create_qp was asked for. */
+struct ibv_qp_cap mock_qp_asked(const struct ibv_qp *qp);
+uint8_t mock_qp_rnr_timer(const struct ibv_qp *qp);
+
+/* Posted and not completed. */
+unsigned mock_qp_pending(const struct ibv_qp *qp);
+struct mock_wr mock_qp_last_sent(const struct ibv_qp *qp);
+
+/*
+ * Completes the oldest send (receive) that is pending. With a status that is
+ * an error the QP goes to its error state, and all the rest is flushed.
+ */
+void mock_complete_send(struct ibv_qp *qp, enum ibv_wc_status status);
+void mock_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, uint32_t len);
+
+/* A completion event that stands for no completion. */
+void mock_empty_completion_event(struct ibv_cq *cq);
+
+/* Flushes, as rdma_disconnect does. For the mock of rdma_cm. */
+void mock_qp_error(struct ibv_qp *qp);
+
+/* ---- The device's asynchronous events ---- */
+
+void mock_async_event(enum ibv_event_type type, void *element);
+unsigned mock_async_pending(void);
+
+/* ---- Between the two mocked libraries ---- */
+
+struct ibv_qp *mock_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+void mock_qp_destroy(struct ibv_qp *qp);
+void mock_rdmacm_reset(void);
+
+#endif
