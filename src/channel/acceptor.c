@@ -303,16 +303,23 @@ static int answer_requests(struct vb_listener *l, struct vb_error *err)
 	return 0;
 }
 
-static enum vb__ep_state look_after(struct vb_channel *ch)
+enum progress {
+	COMING,
+	ARRIVED,
+	GONE
+};
+
+/* One that was connected counts as arrived, even if it is gone again: it may have sent something. */
+static enum progress look_after(struct vb_channel *ch)
 {
-	enum vb__ep_state state;
+	enum progress progress;
 
 	pthread_mutex_lock(&ch->lock);
 	vb__channel_progress(ch);
 	vb__ep_arm(ch->ep);
-	state = ch->ep->state;
+	progress = ch->ep->was_up ? ARRIVED : ch->ep->state == VB__EP_DOWN ? GONE : COMING;
 	pthread_mutex_unlock(&ch->lock);
-	return state;
+	return progress;
 }
 
 /* The first connection that stands, if any; those that failed or took too long are dropped. */
@@ -322,16 +329,15 @@ static struct vb_channel *next_arrived(struct vb_listener *l)
 
 	while (*at) {
 		struct vb_channel *ch = (*at)->channel;
-		enum vb__ep_state state = look_after(ch);
-		bool over = state == VB__EP_DOWN || vb__now_ns() > (*at)->deadline_ns;
+		enum progress progress = look_after(ch);
 
-		if (state != VB__EP_UP && !over) {
+		if (progress == COMING && vb__now_ns() <= (*at)->deadline_ns) {
 			at = &(*at)->next;
 			continue;
 		}
 		forget(l, at);
 		epoll_ctl(l->waiter.epoll, EPOLL_CTL_DEL, ch->ep->wait_fd, NULL);
-		if (state == VB__EP_UP)
+		if (progress == ARRIVED)
 			return ch;
 		vb__log(&l->settings.log, VB_LOG_WARNING, "a peer went away while connecting");
 		vb__channel_destroy(ch);
@@ -353,7 +359,7 @@ static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **
 		ch = next_arrived(l);
 		if (ch)
 			break;
-		if (vb__waiter_check(&l->waiter))
+		if (vb__waiter_check(&l->waiter, VB__READY_WAKE))
 			continue;
 		if (!blocking)
 			return VB_ERR_AGAIN;

@@ -50,7 +50,7 @@ static int finish(struct vb_channel *ch, bool blocking, struct vb_error *err)
 		send_end(ch);
 		if (blocking)
 			vb__channel_wait(ch, &wait, VB__NEWS_SENT);
-		else if (vb__channel_would_block(ch))
+		else if (vb__channel_would_block(ch, VB__NEWS_SENT))
 			return VB_ERR_AGAIN;
 	}
 	return 0;

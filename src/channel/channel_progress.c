@@ -199,8 +199,10 @@ static void sleep_on_descriptor(struct vb_channel *ch, unsigned news)
 
 static void wait_for(struct vb_channel *ch, struct vb__wait *wait, unsigned news)
 {
+	unsigned brought = vb__channel_progress(ch);
+
 	vb__packet_post_control(ch);
-	if (vb__channel_progress(ch) & news)
+	if (brought & news)
 		return;
 	if (spin(ch, wait))
 		return;
@@ -225,8 +227,16 @@ void vb__channel_wait(struct vb_channel *ch, struct vb__wait *wait, unsigned new
 	ch->blocked_senders -= sender;
 }
 
-bool vb__channel_would_block(struct vb_channel *ch)
+bool vb__channel_would_block(struct vb_channel *ch, unsigned news)
 {
+	bool sender = news & VB__NEWS_SENT, quiet;
+
+	ch->blocked_senders += sender;
+	quiet = vb__channel_progress(ch) == 0;
 	vb__packet_post_control(ch);
-	return vb__channel_progress(ch) == 0 && vb__ep_arm(ch->ep) == 0;
+	ch->blocked_senders -= sender;
+	quiet = quiet && vb__ep_arm(ch->ep) == 0;
+	if (ch->sleeper_for)
+		vb__ep_wake(ch->ep); /* it was armed for that thread, which must look again */
+	return quiet;
 }

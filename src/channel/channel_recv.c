@@ -122,7 +122,7 @@ static ssize_t receive(struct vb_channel *ch, const void **message, bool blockin
 		vb__outbox_push(ch);
 		if (blocking)
 			vb__channel_wait(ch, &wait, VB__NEWS_RECEIVED);
-		else if (vb__channel_would_block(ch))
+		else if (vb__channel_would_block(ch, VB__NEWS_RECEIVED))
 			return VB_ERR_AGAIN;
 	}
 }

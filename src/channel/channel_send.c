@@ -203,7 +203,7 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 		stalled = true;
 		if (m->blocking)
 			vb__channel_wait(ch, &wait, VB__NEWS_SENT);
-		else if (vb__channel_would_block(ch))
+		else if (vb__channel_would_block(ch, VB__NEWS_SENT))
 			return VB_ERR_AGAIN;
 	}
 	ch->counters.messages_sent++;

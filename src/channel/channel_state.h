@@ -121,8 +121,8 @@ struct vb__wait {
 };
 void vb__channel_wait(struct vb_channel *ch, struct vb__wait *wait, unsigned news);
 
-/* For non-blocking calls: true if waiting on the descriptor is right now. */
-bool vb__channel_would_block(struct vb_channel *ch);
+/* For non-blocking calls that want such news: true if it is time to wait on the descriptor. */
+bool vb__channel_would_block(struct vb_channel *ch, unsigned news);
 
 /* The channel is broken; the first cause stays. Returns its code. */
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);

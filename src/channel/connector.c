@@ -188,6 +188,16 @@ static const struct candidate *most_telling(const struct candidate *c, unsigned 
 	return &c[0];
 }
 
+static size_t add_answer(char *to, size_t size, const struct candidate *c, bool further)
+{
+	const struct vb_error *a = &c->answer;
+	bool plain = !strcmp(a->operation, "connect to");
+
+	return (size_t)snprintf(to, size, "%s%s over %s: %s%s%s", further ? "; " : "",
+				c->address->text, c->fabric->name, plain ? "" : a->operation,
+				plain ? "" : ": ", a->cause);
+}
+
 /* All answers on one line; code, native value and hint are those of the most telling one. */
 static int fail_all(struct vb_error *err, const struct candidate *c, unsigned count,
 		    const char *host, const char *port, uint32_t timeout_ms)
@@ -203,9 +213,7 @@ static int fail_all(struct vb_error *err, const struct candidate *c, unsigned co
 		at = (size_t)snprintf(all.cause, sizeof(all.cause),
 				      "gave up after %.3g s: ", timeout_ms / 1000.0);
 	for (unsigned i = 0; i < count && at < sizeof(all.cause); i++)
-		at += (size_t)snprintf(all.cause + at, sizeof(all.cause) - at, "%s%s over %s: %s",
-				       i ? "; " : "", c[i].address->text, c[i].fabric->name,
-				       c[i].answer.cause);
+		at += add_answer(all.cause + at, sizeof(all.cause) - at, &c[i], i > 0);
 	if (err)
 		*err = all;
 	return all.code;
@@ -223,6 +231,14 @@ static void pause_before(uint64_t deadline_ns, unsigned round)
 	nanosleep(&ts, NULL);
 }
 
+/* Keeps an answer, unless it only says that the time was over while an earlier one says more. */
+static void keep_answer(struct candidate *c, const struct vb_error *answer)
+{
+	if (answer->code != VB_ERR_TIMEOUT || c->answer.code == VB_OK)
+		c->answer = *answer;
+	c->hopeless = is_hopeless(answer->code);
+}
+
 /* One round over the candidates: 1 connected, 0 go on trying, -1 no use. */
 static int try_all(struct candidate *c, unsigned count, const struct vb__settings *settings,
 		   uint64_t deadline_ns, struct vb_channel **channel)
@@ -231,20 +247,20 @@ static int try_all(struct candidate *c, unsigned count, const struct vb__setting
 
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t limit = vb__now_ns() + vb__ms(ATTEMPT_MS);
+		struct vb_error answer = { .code = VB_OK };
 
 		if (count == 1 || limit > deadline_ns)
 			limit = deadline_ns;
 		if (!c[i].hopeless) {
-			vb__error_clear(&c[i].answer);
-			if (attempt(&c[i], settings, limit, channel, &c[i].answer) == 0) {
+			if (attempt(&c[i], settings, limit, channel, &answer) == 0) {
 				describe(*channel, c, count, &c[i]);
 				return 1;
 			}
+			keep_answer(&c[i], &answer);
 			vb__log(&settings->log, VB_LOG_DEBUG, "%s over %s: %s", c[i].address->text,
-				c[i].fabric->name, c[i].answer.cause);
-			if (is_final(c[i].answer.code))
+				c[i].fabric->name, answer.cause);
+			if (is_final(answer.code))
 				return -1;
-			c[i].hopeless = is_hopeless(c[i].answer.code);
 		}
 		hopeless += c[i].hopeless;
 	}

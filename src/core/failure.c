@@ -87,8 +87,7 @@ enum vb_err vb__err_from_errno(int errnum)
 	case EPIPE:
 	case ENOTCONN:
 		return VB_ERR_LOST;
-	case EAGAIN:
-		return VB_ERR_AGAIN;
+
 	case EOPNOTSUPP:
 	case ENOSYS:
 		return VB_ERR_UNSUPPORTED;

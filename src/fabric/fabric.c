@@ -123,6 +123,14 @@ void vb__ep_close(struct vb__ep *ep)
 		ep->fabric->close(ep);
 }
 
+void vb__ep_up(struct vb__ep *ep)
+{
+	if (ep->state == VB__EP_DOWN)
+		return;
+	ep->state = VB__EP_UP;
+	ep->was_up = true;
+}
+
 void vb__ep_down(struct vb__ep *ep, const struct vb__failure *cause)
 {
 	vb__fail(&ep->down, cause);

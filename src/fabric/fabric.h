@@ -116,6 +116,7 @@ struct vb__ep_attr {
 struct vb__ep {
 	const struct vb__fabric *fabric;
 	enum vb__ep_state state;
+	bool was_up; /* it has been UP, whatever it is now */
 	struct vb_error down;
 	int wait_fd;
 	unsigned outstanding; /* posted and not yet completed */
@@ -248,6 +249,12 @@ void vb__ep_wake(struct vb__ep *ep);
 void vb__ep_close(struct vb__ep *ep);
 
 /* ---- For backends ---- */
+
+/* Ticks per peer time-out, at which the peer's liveness is looked after. */
+#define VB__TICKS 8u
+
+/* Turns the state to UP, unless it is DOWN already. */
+void vb__ep_up(struct vb__ep *ep);
 
 /* Turns the state to DOWN; the first cause stays. */
 void vb__ep_down(struct vb__ep *ep, const struct vb__failure *cause);

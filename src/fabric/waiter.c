@@ -68,7 +68,7 @@ undo:
 	return rc;
 }
 
-static void take(int fd)
+static void drain(int fd)
 {
 	uint64_t count;
 
@@ -76,7 +76,7 @@ static void take(int fd)
 		;
 }
 
-uint32_t vb__waiter_check(struct vb__waiter *w)
+uint32_t vb__waiter_check(struct vb__waiter *w, uint32_t take)
 {
 	struct epoll_event events[8];
 	uint32_t ready = 0;
@@ -84,10 +84,10 @@ uint32_t vb__waiter_check(struct vb__waiter *w)
 
 	for (int i = 0; i < n; i++)
 		ready |= events[i].data.u32;
-	if (ready & VB__READY_TICK)
-		take(w->tick);
-	if (ready & VB__READY_WAKE)
-		take(w->wake);
+	if (ready & take & VB__READY_TICK)
+		drain(w->tick);
+	if (ready & take & VB__READY_WAKE)
+		drain(w->wake);
 	return ready;
 }
 

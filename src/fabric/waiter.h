@@ -31,8 +31,11 @@ int vb__waiter_open(struct vb__waiter *w, uint32_t tick_ms, struct vb_error *err
 /* Adds a descriptor that will show up as `ready_bit`. */
 int vb__waiter_add(struct vb__waiter *w, int fd, uint32_t ready_bit, struct vb_error *err);
 
-/* What is ready now, as bits. Ticks and wakes are taken. Does not block. */
-uint32_t vb__waiter_check(struct vb__waiter *w);
+/*
+ * What is ready now, as bits. Does not block. Of ticks and wakes those in
+ * `take` are taken; a wake is for the thread that sleeps or is about to.
+ */
+uint32_t vb__waiter_check(struct vb__waiter *w, uint32_t take);
 
 /* Sleeps until something is ready or the deadline (UINT64_MAX: none). Takes nothing. */
 void vb__waiter_sleep(int epoll_fd, uint64_t deadline_ns);

@@ -262,6 +262,12 @@ static bool watch(const struct test *test, struct shared *shared)
 	return good;
 }
 
+static void print_log(void *arg, enum vb_log_level level, const char *line)
+{
+	(void)arg;
+	printf("# log %d: %s\n", (int)level, line);
+}
+
 static bool run(const struct test *test)
 {
 	struct side side = {
@@ -272,6 +278,8 @@ static bool run(const struct test *test)
 			.fabric = strcmp(arguments.fabric, "ofi") ? VB_FABRIC_VERBS : VB_FABRIC_OFI,
 			.device = arguments.device,
 			.peer_timeout_ms = 20000,
+			.log = getenv("VB_TEST_LOG") ? print_log : NULL,
+			.log_level = VB_LOG_DEBUG,
 		},
 		.shared = new_shared(),
 	};

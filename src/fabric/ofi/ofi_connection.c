@@ -94,7 +94,7 @@ static int make(struct fi_info *info, struct fid_pep *pep, const struct vb__ep_a
 	ep->log = attr->settings->log;
 	ep->peer_timeout_ms = attr->settings->peer_timeout_ms;
 	settle_limits(ep, attr);
-	rc = vb__waiter_open(&ep->waiter, ep->peer_timeout_ms / 4, err);
+	rc = vb__waiter_open(&ep->waiter, ep->peer_timeout_ms / VB__TICKS, err);
 	if (rc)
 		goto undo;
 	ep->base.wait_fd = ep->waiter.epoll;
@@ -154,7 +154,7 @@ static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_en
 	if (event == FI_CONNECTED && ep->base.state != VB__EP_DOWN) {
 		if (len > sizeof(*entry))
 			keep_peer_data(&ep->base, entry->data, len - sizeof(*entry));
-		ep->base.state = VB__EP_UP;
+		vb__ep_up(&ep->base);
 		ofi_liveness_start(ep);
 	} else if (event == FI_SHUTDOWN) {
 		vb__ep_down(&ep->base, &(struct vb__failure){
@@ -229,7 +229,7 @@ int ofi_ep_connect(struct vb__ep *base, const void *data, size_t len, uint64_t d
 							     "firewall drops this port",
 					     });
 		vb__waiter_sleep(base->wait_fd, deadline_ns);
-		vb__waiter_check(&ep->waiter);
+		vb__waiter_check(&ep->waiter, VB__READY_TICK | VB__READY_WAKE);
 	}
 }
 

@@ -194,6 +194,14 @@ static int take_error(struct ofi_ep *ep, struct vb__completion *done)
 	return 1;
 }
 
+/* What must be looked after even if nobody ever sleeps. Leaves a sleeper's wake-up alone. */
+static void look_after(struct ofi_ep *ep)
+{
+	if (vb__waiter_check(&ep->waiter, VB__READY_TICK) & VB__READY_TICK)
+		ofi_liveness_check(ep);
+	ofi_events(ep);
+}
+
 int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
@@ -204,7 +212,7 @@ int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
 		return take_error(ep, done);
 	if (n <= 0) {
 		if (++ep->idle_polls % POLLS_PER_EVENT_CHECK == 0)
-			ofi_arm(base);
+			look_after(ep);
 		return 0;
 	}
 	for (int i = 0; i < n; i++) {
@@ -219,13 +227,11 @@ int ofi_arm(struct vb__ep *base)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
 	struct fid *fids[] = { &ep->cq->fid, &ep->eq->fid };
-	uint32_t ready = vb__waiter_check(&ep->waiter);
 	enum vb__ep_state before = base->state;
-	bool safe;
+	bool woken, safe;
 
-	if (ready & VB__READY_TICK)
-		ofi_liveness_check(ep);
-	ofi_events(ep);
+	look_after(ep);
+	woken = vb__waiter_check(&ep->waiter, VB__READY_WAKE) & VB__READY_WAKE;
 	safe = fi_trywait(ep->fabric, fids, 2) == FI_SUCCESS;
-	return !safe || base->state != before || (ready & VB__READY_WAKE);
+	return !safe || woken || base->state != before;
 }

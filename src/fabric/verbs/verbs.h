@@ -104,8 +104,14 @@ void verbs_ep_close(struct vb__ep *ep);
 /* The connection is broken by a failing call; what is posted gets flushed. */
 void verbs_break(struct verbs_ep *ep, int errnum, const char *operation);
 
-/* Takes everything that is ready: completion events, CM events, device events, ticks. */
-uint32_t verbs_service(struct verbs_ep *ep);
+/* CM events, device events and ticks: what concerns all threads. */
+void verbs_look_after(struct verbs_ep *ep);
+
+/* Completion events and wakes, for the thread that is about to sleep; true if there were any. */
+bool verbs_take_wakes(struct verbs_ep *ep);
+
+/* The connection stands. Done once, and again without harm. */
+void verbs_on_established(struct verbs_ep *ep);
 
 /* verbs_listener.c */
 int verbs_listen(const struct vb__settings *settings, const struct vb__address *at,

@@ -37,7 +37,8 @@ void verbs_break(struct verbs_ep *ep, int errnum, const char *operation)
 {
 	if (ep->base.state == VB__EP_DOWN)
 		return;
-	verbs_fail(&ep->base.down, errnum, operation, ep->base.device);
+	verbs_fail(&ep->base.down, errnum, operation,
+		   ep->base.device[0] ? ep->base.device : ep->base.peer);
 	ep->base.state = VB__EP_DOWN;
 	rdma_disconnect(ep->id);
 }
@@ -58,7 +59,7 @@ static void keep_peer_data(struct vb__ep *ep, const struct rdma_conn_param *conn
 	ep->peer_data_len = len;
 }
 
-static void on_established(struct verbs_ep *ep)
+void verbs_on_established(struct verbs_ep *ep)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = MIN_RNR_TIMER };
 
@@ -67,7 +68,7 @@ static void on_established(struct verbs_ep *ep)
 	if (!ep->iwarp && ibv_modify_qp(ep->id->qp, &attr, IBV_QP_MIN_RNR_TIMER) != 0)
 		vb__log(&ep->log, VB_LOG_DEBUG, "%s keeps its own min_rnr_timer", ep->base.device);
 	ep->probe.heard_ns = vb__now_ns();
-	ep->base.state = VB__EP_UP;
+	vb__ep_up(&ep->base);
 }
 
 static void on_failure(struct verbs_ep *ep, const struct rdma_cm_event *event)
@@ -90,7 +91,7 @@ static void on_cm_event(struct verbs_ep *ep, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (event->param.conn.private_data_len)
 			keep_peer_data(&ep->base, &event->param.conn);
-		on_established(ep);
+		verbs_on_established(ep);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		keep_peer_data(&ep->base, &event->param.conn);
@@ -152,12 +153,10 @@ static void on_async_event(struct verbs_ep *ep)
 	rdma_disconnect(ep->id);
 }
 
-uint32_t verbs_service(struct verbs_ep *ep)
+void verbs_look_after(struct verbs_ep *ep)
 {
-	uint32_t ready = vb__waiter_check(&ep->waiter);
+	uint32_t ready = vb__waiter_check(&ep->waiter, VB__READY_TICK);
 
-	if (ready & READY_CQ)
-		take_completion_events(ep);
 	if (ready & READY_CM)
 		take_cm_events(ep);
 	if (ready & READY_DEVICE)
@@ -165,7 +164,15 @@ uint32_t verbs_service(struct verbs_ep *ep)
 	on_async_event(ep);
 	if (ready & VB__READY_TICK)
 		verbs_probe_tick(ep);
-	return ready;
+}
+
+bool verbs_take_wakes(struct verbs_ep *ep)
+{
+	uint32_t ready = vb__waiter_check(&ep->waiter, VB__READY_WAKE);
+
+	if (ready & READY_CQ)
+		take_completion_events(ep);
+	return ready & (READY_CQ | VB__READY_WAKE);
 }
 
 static int fail_timeout(struct vb_error *err, const char *operation, const char *peer)
@@ -193,7 +200,8 @@ static int await(struct verbs_ep *ep, enum rdma_cm_event_type wanted, const char
 		if (vb__now_ns() >= deadline_ns)
 			return fail_timeout(err, operation, ep->base.peer);
 		vb__waiter_sleep(ep->waiter.epoll, deadline_ns);
-		verbs_service(ep);
+		verbs_look_after(ep);
+		verbs_take_wakes(ep);
 	}
 }
 
@@ -218,14 +226,22 @@ static int no_device_on_route(struct vb_error *err, int errnum, const struct vb_
 			     });
 }
 
+/* rdma_cm takes 0 for a mistake. */
+static int ms_left(uint64_t deadline_ns)
+{
+	int ms = vb__ms_left(deadline_ns);
+
+	return ms > 0 ? ms : 1;
+}
+
 static int resolve(struct verbs_ep *ep, const struct vb__address *peer, uint64_t deadline_ns,
 		   struct vb_error *err)
 {
 	int rc;
 
 	ep->expected = NOTHING_YET;
-	if (rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)&peer->sa,
-			      vb__ms_left(deadline_ns)) != 0) {
+	if (rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)&peer->sa, ms_left(deadline_ns)) !=
+	    0) {
 		if (errno == ENODEV)
 			return no_device_on_route(err, errno, peer);
 		return verbs_fail(err, errno, "rdma_resolve_addr", peer->text);
@@ -237,7 +253,7 @@ static int resolve(struct verbs_ep *ep, const struct vb__address *peer, uint64_t
 	}
 	if (rc)
 		return rc;
-	if (rdma_resolve_route(ep->id, vb__ms_left(deadline_ns)) != 0)
+	if (rdma_resolve_route(ep->id, ms_left(deadline_ns)) != 0)
 		return verbs_fail(err, errno, "rdma_resolve_route", peer->text);
 	return await(ep, RDMA_CM_EVENT_ROUTE_RESOLVED, "rdma_resolve_route", deadline_ns, err);
 }
@@ -297,7 +313,7 @@ static int make(const struct vb__ep_attr *attr, struct verbs_ep **out, struct vb
 	ep->waiter = VB__WAITER_NONE;
 	ep->expected = NOTHING_YET;
 	atomic_init(&ep->async_event, NOTHING_YET);
-	rc = vb__waiter_open(&ep->waiter, ep->peer_timeout_ms / 4, err);
+	rc = vb__waiter_open(&ep->waiter, ep->peer_timeout_ms / VB__TICKS, err);
 	if (rc == 0)
 		rc = verbs_cm_open(&ep->cm, err);
 	if (rc == 0)

@@ -20,7 +20,8 @@ struct verbs_device {
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct verbs_device *devices;
 
-static struct verbs_device *find_or_add(struct ibv_context *context)
+/* Reading its events must never block: it is done with the lock held. */
+static struct verbs_device *find_or_add(struct ibv_context *context, struct vb_error *err)
 {
 	struct verbs_device *device;
 
@@ -28,10 +29,13 @@ static struct verbs_device *find_or_add(struct ibv_context *context)
 		if (device->context == context)
 			return device;
 	device = calloc(1, sizeof(*device));
-	if (!device)
+	if (!device) {
+		verbs_fail(err, ENOMEM, "calloc", NULL);
 		return NULL;
+	}
 	if (fcntl(context->async_fd, F_SETFL, fcntl(context->async_fd, F_GETFL) | O_NONBLOCK) !=
 	    0) {
+		verbs_fail(err, errno, "fcntl", ibv_get_device_name(context->device));
 		free(device);
 		return NULL;
 	}
@@ -43,17 +47,16 @@ static struct verbs_device *find_or_add(struct ibv_context *context)
 
 int verbs_device_attach(struct verbs_ep *ep, struct vb_error *err)
 {
-	int errnum;
+	struct vb_error why = { .code = VB_OK };
 
 	pthread_mutex_lock(&devices_lock);
-	ep->device = find_or_add(ep->id->verbs);
-	errnum = errno;
+	ep->device = find_or_add(ep->id->verbs, &why);
 	if (ep->device) {
 		ep->next_on_device = ep->device->endpoints;
 		ep->device->endpoints = ep;
 	}
 	pthread_mutex_unlock(&devices_lock);
-	return ep->device ? 0 : verbs_fail(err, errnum, "watch events of", ep->base.device);
+	return ep->device ? 0 : vb__fail_again(err, &why);
 }
 
 void verbs_device_detach(struct verbs_ep *ep)

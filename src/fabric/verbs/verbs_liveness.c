@@ -73,17 +73,17 @@ static void declare_lost(struct verbs_ep *ep)
 	rdma_disconnect(ep->id);
 }
 
-/* Comes every quarter of the peer time-out, if anybody polls or waits. */
+/* Comes VB__TICKS times in a peer time-out, if anybody polls or waits. */
 void verbs_probe_tick(struct verbs_ep *ep)
 {
-	uint64_t now = vb__now_ns(), quarter = vb__ms(ep->peer_timeout_ms) / 4;
+	uint64_t now = vb__now_ns(), tick = vb__ms(ep->peer_timeout_ms) / VB__TICKS;
 	struct verbs_probe *p = &ep->probe;
 	uint64_t since = p->heard_ns > p->posted_ns ? p->heard_ns : p->posted_ns;
 
 	if (ep->base.state != VB__EP_UP)
 		return;
-	if (!p->outstanding && now - p->heard_ns >= quarter / 2)
+	if (!p->outstanding && now - p->heard_ns >= tick / 2)
 		post_probe(ep, now);
-	else if (p->outstanding && now - since >= 2 * quarter + quarter / 2)
+	else if (p->outstanding && now - since >= (VB__TICKS - 2) * tick - tick / 2)
 		declare_lost(ep);
 }

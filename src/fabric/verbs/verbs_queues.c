@@ -7,8 +7,6 @@
 
 #include "fabric/verbs/verbs.h"
 
-#define INLINE_WANTED 220u
-#define INLINE_LEAST 64u
 #define MAX_MESSAGE (UINT64_C(1) << 31)
 #define READS_AT_ONCE 16
 
@@ -61,9 +59,11 @@ static int open_completion_queue(struct verbs_ep *ep, struct vb_error *err)
 	if (fcntl(ep->completions->fd, F_SETFL, fcntl(ep->completions->fd, F_GETFL) | O_NONBLOCK) !=
 	    0)
 		return verbs_fail(err, errno, "fcntl", "completion channel");
+	errno = 0; /* providers do not always say why */
 	ep->cq = ibv_create_cq(ep->id->verbs, entries, NULL, ep->completions, 0);
 	if (!ep->cq)
-		return verbs_fail_memory(err, errno, "ibv_create_cq", ep->base.device, 0);
+		return verbs_fail_memory(err, errno ? errno : EIO, "ibv_create_cq", ep->base.device,
+					 0);
 	return 0;
 }
 
@@ -92,15 +92,14 @@ static int try_queue_pair(struct verbs_ep *ep, unsigned inline_bytes)
 /* Devices differ in how much inline data they take, and refuse rather than give less. */
 static int open_queue_pair(struct verbs_ep *ep, struct vb_error *err)
 {
-	int rc = 0;
+	static const unsigned wishes[] = { 220, 128, 64, 32, 0 };
+	int rc = EINVAL;
 
-	for (unsigned want = INLINE_WANTED; want >= INLINE_LEAST; want /= 2) {
-		rc = try_queue_pair(ep, want);
-		if (rc == 0 || (rc != EINVAL && rc != ENOMEM))
+	for (unsigned i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		rc = try_queue_pair(ep, wishes[i]);
+		if (rc != EINVAL && rc != ENOMEM)
 			break;
 	}
-	if (rc == EINVAL || rc == ENOMEM)
-		rc = try_queue_pair(ep, 0);
 	if (rc == ENOMEM)
 		return verbs_fail_memory(err, rc, "rdma_create_qp", ep->base.device, 0);
 	return rc ? verbs_fail(err, rc, "rdma_create_qp", ep->base.device) : 0;

@@ -177,7 +177,7 @@ int verbs_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *er
 static void learn_why_flushed(struct verbs_ep *ep)
 {
 	if (ep->base.state != VB__EP_DOWN)
-		verbs_service(ep);
+		verbs_look_after(ep);
 	if (ep->base.state != VB__EP_DOWN)
 		vb__ep_down(&ep->base, &(struct vb__failure){
 					       .code = VB_ERR_LOST,
@@ -220,6 +220,9 @@ static bool convert(struct verbs_ep *ep, const struct ibv_wc *wc, struct vb__com
 		return !probe;
 	}
 	if (done->kind == VB__OP_RECV) {
+		/* Data may be seen before the event that says that the peer is connected. */
+		if (ep->base.state == VB__EP_CONNECTING)
+			verbs_on_established(ep);
 		done->len = wc->byte_len;
 		done->has_imm = wc->wc_flags & IBV_WC_WITH_IMM;
 		done->imm = done->has_imm ? ntohl(wc->imm_data) : 0;
@@ -238,7 +241,7 @@ int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
 		return 0;
 	}
 	if (n == 0 && ++ep->idle_polls % POLLS_PER_EVENT_CHECK == 0)
-		verbs_service(ep);
+		verbs_look_after(ep);
 	for (int i = 0; i < n; i++)
 		given += convert(ep, &wcs[i], &done[given]);
 	if (n)
@@ -249,9 +252,11 @@ int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
 int verbs_arm(struct vb__ep *base)
 {
 	struct verbs_ep *ep = (struct verbs_ep *)base;
+	enum vb__ep_state before = base->state;
 	int rc;
 
-	if (verbs_service(ep) & ~(uint32_t)VB__READY_TICK)
+	verbs_look_after(ep);
+	if (base->state != before || verbs_take_wakes(ep))
 		return 1;
 	if (ep->armed)
 		return 0;

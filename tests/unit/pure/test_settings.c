@@ -49,7 +49,7 @@ static void no_options_and_zeroes_mean_the_documented_defaults(void **state)
 		assert_int_equal(s.fabric, VB_FABRIC_AUTO);
 		assert_string_equal(s.device, "");
 		assert_int_equal(s.family, AF_UNSPEC);
-		assert_int_equal(s.max_message, 1 << 20);
+		assert_int_equal(s.max_message, 256 << 10);
 		assert_int_equal(s.depth, 2);
 		assert_int_equal(s.connect_timeout_ms, 10000);
 		assert_int_equal(s.peer_timeout_ms, 10000);

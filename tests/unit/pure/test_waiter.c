@@ -28,6 +28,11 @@ static uint64_t in_ms(uint32_t ms)
 	return vb__now_ns() + vb__ms(ms);
 }
 
+static uint32_t check_all(struct vb__waiter *w)
+{
+	return vb__waiter_check(w, VB__READY_TICK | VB__READY_WAKE);
+}
+
 /* Sleeps until something is ready; false if that never comes. */
 static bool comes(struct vb__waiter *w, uint32_t bits)
 {
@@ -35,7 +40,7 @@ static bool comes(struct vb__waiter *w, uint32_t bits)
 
 	while (vb__now_ns() < deadline) {
 		vb__waiter_sleep(w->epoll, deadline);
-		if (vb__waiter_check(w) == bits)
+		if (check_all(w) == bits)
 			return true;
 	}
 	return false;
@@ -47,7 +52,7 @@ static void a_new_waiter_has_nothing_ready(void **state)
 
 	(void)state;
 	assert_int_equal(w.tick, -1);
-	assert_int_equal(vb__waiter_check(&w), 0);
+	assert_int_equal(check_all(&w), 0);
 	vb__waiter_close(&w);
 }
 
@@ -67,7 +72,7 @@ static void ticks_of_a_second_and_more_do_not_come_early(void **state)
 
 	(void)state;
 	vb__waiter_sleep(w.epoll, in_ms(20));
-	assert_int_equal(vb__waiter_check(&w), 0);
+	assert_int_equal(check_all(&w), 0);
 	vb__waiter_close(&w);
 }
 
@@ -78,8 +83,36 @@ static void many_wakes_are_seen_once(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++)
 		vb__waiter_wake(&w);
-	assert_int_equal(vb__waiter_check(&w), VB__READY_WAKE);
-	assert_int_equal(vb__waiter_check(&w), 0);
+	assert_int_equal(check_all(&w), VB__READY_WAKE);
+	assert_int_equal(check_all(&w), 0);
+	vb__waiter_close(&w);
+}
+
+static void a_wake_stays_until_somebody_takes_it(void **state)
+{
+	struct vb__waiter w = open_waiter(0);
+
+	(void)state;
+	vb__waiter_wake(&w);
+	assert_int_equal(vb__waiter_check(&w, 0), VB__READY_WAKE);
+	assert_int_equal(vb__waiter_check(&w, VB__READY_TICK), VB__READY_WAKE);
+	vb__waiter_sleep(w.epoll, UINT64_MAX); /* a sleeper is woken all the same */
+	assert_int_equal(vb__waiter_check(&w, VB__READY_WAKE), VB__READY_WAKE);
+	assert_int_equal(vb__waiter_check(&w, VB__READY_WAKE), 0);
+	vb__waiter_close(&w);
+}
+
+static void a_tick_stays_until_somebody_takes_it(void **state)
+{
+	struct vb__waiter w = open_waiter(1000);
+
+	(void)state;
+	vb__waiter_sleep(w.epoll, in_ms(NEVER_MS));
+	assert_int_equal(vb__waiter_check(&w, 0), VB__READY_TICK);
+	assert_int_equal(vb__waiter_check(&w, VB__READY_WAKE), VB__READY_TICK);
+	vb__waiter_wake(&w);
+	assert_int_equal(vb__waiter_check(&w, VB__READY_TICK), VB__READY_TICK | VB__READY_WAKE);
+	assert_int_equal(vb__waiter_check(&w, VB__READY_TICK), VB__READY_WAKE);
 	vb__waiter_close(&w);
 }
 
@@ -91,7 +124,7 @@ static void sleeping_takes_nothing(void **state)
 	vb__waiter_wake(&w);
 	vb__waiter_sleep(w.epoll, UINT64_MAX);
 	vb__waiter_sleep(w.epoll, UINT64_MAX);
-	assert_int_equal(vb__waiter_check(&w), VB__READY_WAKE);
+	assert_int_equal(check_all(&w), VB__READY_WAKE);
 	vb__waiter_close(&w);
 }
 
@@ -123,13 +156,13 @@ static void an_added_descriptor_shows_its_bit_until_it_is_drained(void **state)
 	(void)state;
 	assert_int_equal(pipe(fd), 0);
 	assert_int_equal(vb__waiter_add(&w, fd[0], VB__READY_OWN << 1, &err), 0);
-	assert_int_equal(vb__waiter_check(&w), 0);
+	assert_int_equal(check_all(&w), 0);
 	assert_int_equal(write(fd[1], "x", 1), 1);
 	vb__waiter_wake(&w);
-	assert_int_equal(vb__waiter_check(&w), VB__READY_WAKE | VB__READY_OWN << 1);
-	assert_int_equal(vb__waiter_check(&w), VB__READY_OWN << 1);
+	assert_int_equal(check_all(&w), VB__READY_WAKE | VB__READY_OWN << 1);
+	assert_int_equal(check_all(&w), VB__READY_OWN << 1);
 	assert_int_equal(read(fd[0], &byte, 1), 1);
-	assert_int_equal(vb__waiter_check(&w), 0);
+	assert_int_equal(check_all(&w), 0);
 	vb__waiter_close(&w);
 	close(fd[0]);
 	close(fd[1]);
@@ -226,6 +259,8 @@ int main(void)
 		cmocka_unit_test(it_ticks_again_and_again),
 		cmocka_unit_test(ticks_of_a_second_and_more_do_not_come_early),
 		cmocka_unit_test(many_wakes_are_seen_once),
+		cmocka_unit_test(a_wake_stays_until_somebody_takes_it),
+		cmocka_unit_test(a_tick_stays_until_somebody_takes_it),
 		cmocka_unit_test(sleeping_takes_nothing),
 		cmocka_unit_test(another_thread_wakes_a_sleeper),
 		cmocka_unit_test(an_added_descriptor_shows_its_bit_until_it_is_drained),

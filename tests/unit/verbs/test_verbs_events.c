@@ -227,6 +227,42 @@ static void events_without_consequence_are_acknowledged_and_ignored(void **state
 	vb__ep_close(ep);
 }
 
+static void early_data_does_not_raise_the_dead(void **state)
+{
+	struct vb__pep *pep = harness_listen();
+	struct vb__ep *ep = harness_request(pep);
+	struct vb__completion done[4];
+
+	(void)state;
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL);
+	vb__ep_accept(ep, "hi", 3, NULL);
+	mock_complete_recv(harness_qp(ep), IBV_WC_SUCCESS, 33);
+	harness_cm_event(ep, RDMA_CM_EVENT_DISCONNECTED, 0);
+	vb__ep_arm(ep);
+	assert_int_equal(harness_drain(ep, done, 4), 1);
+	assert_int_equal(done[0].len, 33);
+	assert_int_equal(ep->state, VB__EP_DOWN);
+	vb__ep_close(ep);
+	vb__pep_close(pep);
+}
+
+static void a_flush_before_the_confirmation_does_not_confirm(void **state)
+{
+	struct vb__pep *pep = harness_listen();
+	struct vb__ep *ep = harness_request(pep);
+	struct vb__completion done[4];
+
+	(void)state;
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL);
+	vb__ep_accept(ep, "hi", 3, NULL);
+	mock_qp_error(harness_qp(ep));
+	assert_int_equal(harness_drain(ep, done, 4), 1);
+	assert_int_equal(done[0].status, VB_ERR_FLUSHED);
+	assert_int_equal(ep->state, VB__EP_DOWN);
+	vb__ep_close(ep);
+	vb__pep_close(pep);
+}
+
 static void a_late_confirmation_does_not_raise_the_dead(void **state)
 {
 	struct vb__ep *ep = harness_connect();
@@ -518,6 +554,8 @@ int main(void)
 		VERBS_TEST(what_arrived_before_the_disconnect_can_still_be_polled),
 		VERBS_TEST(a_peer_that_vanishes_before_confirming_flushes_too),
 		VERBS_TEST(events_without_consequence_are_acknowledged_and_ignored),
+		VERBS_TEST(early_data_does_not_raise_the_dead),
+		VERBS_TEST(a_flush_before_the_confirmation_does_not_confirm),
 		VERBS_TEST(a_late_confirmation_does_not_raise_the_dead),
 		VERBS_TEST(listener_tells_that_its_device_is_gone),
 		VERBS_TEST(failed_completion_brings_down_with_its_status_and_a_hint),

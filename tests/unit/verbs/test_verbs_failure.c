@@ -2,15 +2,33 @@
 /* What is said when the machine is at fault: limits, missing devices, denied nodes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "verbs_harness.h"
 
 /* ---- Memory ---- */
+
+/* Switches the capability that lifts the memlock limit; false: not ours to have. */
+static bool may_lock_without_limit(bool may)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	const uint32_t bit = 1u << CAP_IPC_LOCK;
+
+	assert_int_equal(syscall(SYS_capget, &header, data), 0);
+	if (may && !(data[0].permitted & bit))
+		return false;
+	data[0].effective = may ? data[0].effective | bit : data[0].effective & ~bit;
+	assert_int_equal(syscall(SYS_capset, &header, data), 0);
+	return true;
+}
 
 static void refused_registration_tells_limit_need_and_remedies(void **state)
 {
@@ -20,6 +38,7 @@ static void refused_registration_tells_limit_need_and_remedies(void **state)
 	struct vb__mr *mr;
 
 	(void)state;
+	may_lock_without_limit(false);
 	mock_memlock_bytes = 64 * 1024;
 	mock_fail_call("ibv_reg_mr", 1, ENOMEM);
 	assert_int_equal(vb__mr_open(ep, memory, sizeof(memory), VB__ACCESS_LOCAL, &mr, &err),
@@ -50,12 +69,33 @@ static void without_a_limit_memory_is_just_out(void **state)
 	vb__ep_close(ep);
 }
 
+static void whom_the_limit_does_not_bind_is_just_out_of_memory(void **state)
+{
+	static uint8_t memory[64];
+	struct vb_error err = { .code = VB_OK };
+	struct vb__ep *ep;
+	struct vb__mr *mr;
+
+	(void)state;
+	if (!may_lock_without_limit(true)) {
+		print_message("# skipped: CAP_IPC_LOCK is not to be had here\n");
+		skip();
+	}
+	ep = harness_open();
+	mock_memlock_bytes = 64 * 1024;
+	mock_fail_call("ibv_reg_mr", 1, ENOMEM);
+	assert_int_equal(vb__mr_open(ep, memory, sizeof(memory), VB__ACCESS_LOCAL, &mr, &err),
+			 VB_ERR_NOMEM);
+	vb__ep_close(ep);
+}
+
 /* Queues are pinned as well. */
 static void queues_over_the_memlock_limit_say_so_and_name_the_call(void **state)
 {
 	static const char *const calls[] = { "ibv_create_cq", "rdma_create_qp", "ibv_reg_mr" };
 
 	(void)state;
+	may_lock_without_limit(false);
 	for (unsigned i = 0; i < ARRAY_SIZE(calls); i++) {
 		struct vb__address peer = harness_peer();
 		struct vb_error err = { .code = VB_OK };
@@ -291,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		VERBS_TEST(refused_registration_tells_limit_need_and_remedies),
 		VERBS_TEST(without_a_limit_memory_is_just_out),
+		VERBS_TEST(whom_the_limit_does_not_bind_is_just_out_of_memory),
 		VERBS_TEST(queues_over_the_memlock_limit_say_so_and_name_the_call),
 		VERBS_TEST(other_errors_of_registration_are_told_as_they_are),
 		VERBS_TEST(listen_says_what_is_wrong_with_the_address),

@@ -58,6 +58,28 @@ static void passive_endpoint_is_up_when_the_peer_confirms(void **state)
 	vb__pep_close(pep);
 }
 
+static void data_that_comes_before_the_confirmation_confirms(void **state)
+{
+	struct vb__pep *pep = harness_listen();
+	struct vb__ep *ep = harness_request(pep);
+	struct vb__completion done;
+
+	(void)state;
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL);
+	vb__ep_accept(ep, NULL, 0, NULL);
+	mock_complete_recv(harness_qp(ep), IBV_WC_SUCCESS, 64);
+	assert_int_equal(vb__ep_poll(ep, &done, 1), 1);
+	assert_int_equal(done.len, 64);
+	assert_int_equal(ep->state, VB__EP_UP);
+	assert_int_equal(mock_qp_rnr_timer(harness_qp(ep)), 12);
+
+	harness_cm_event(ep, RDMA_CM_EVENT_ESTABLISHED, 0);
+	vb__ep_arm(ep);
+	assert_int_equal(ep->state, VB__EP_UP);
+	vb__ep_close(ep);
+	vb__pep_close(pep);
+}
+
 static void listener_hands_out_requests_one_by_one(void **state)
 {
 	struct vb__pep *pep = harness_listen();
@@ -244,9 +266,8 @@ static void inline_size_falls_back_to_what_the_device_takes(void **state)
 	static const struct {
 		unsigned device, grants, asked, got;
 	} cases[] = {
-		{ 512, 256, 220, 256 },
-		{ 128, 0, 110, 110 },
-		{ 16, 0, 0, 0 },
+		{ 512, 256, 220, 256 }, { 220, 0, 220, 220 }, { 219, 0, 128, 128 },
+		{ 64, 0, 64, 64 },	{ 63, 0, 32, 32 },    { 31, 0, 0, 0 },
 		{ 0, 0, 0, 0 },
 	};
 
@@ -389,6 +410,60 @@ static void wake_wakes_once(void **state)
 	vb__ep_close(ep);
 }
 
+/* Whoever polls must not take what is meant for the thread that sleeps. */
+static void polling_takes_no_wake_and_no_completion_event(void **state)
+{
+	struct vb__ep *ep = harness_connect();
+	struct vb__completion done;
+
+	(void)state;
+	assert_true(harness_arm(ep));
+	vb__ep_wake(ep);
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(vb__ep_poll(ep, &done, 1), 0);
+	assert_true(harness_readable(ep->wait_fd));
+	assert_int_equal(vb__ep_arm(ep), 1);
+	assert_false(harness_readable(ep->wait_fd));
+
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL);
+	mock_complete_recv(harness_qp(ep), IBV_WC_SUCCESS, 64);
+	assert_int_equal(vb__ep_poll(ep, &done, 1), 1);
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(vb__ep_poll(ep, &done, 1), 0);
+	assert_int_equal(mock_count("ibv_get_cq_event"), 0);
+	assert_true(harness_readable(ep->wait_fd));
+	assert_int_equal(vb__ep_arm(ep), 1);
+	assert_true(harness_arm(ep));
+	assert_false(harness_readable(ep->wait_fd));
+	vb__ep_close(ep);
+}
+
+/* The state is what concerns all threads: a poller learns of it without any sleep. */
+static void polling_alone_notices_the_end_of_the_connection(void **state)
+{
+	struct vb__ep *ep = harness_connect();
+	struct vb__completion done;
+
+	(void)state;
+	harness_cm_event(ep, RDMA_CM_EVENT_DISCONNECTED, 0);
+	for (int i = 0; i < 200 && ep->state == VB__EP_UP; i++)
+		vb__ep_poll(ep, &done, 1);
+	assert_int_equal(ep->state, VB__EP_DOWN);
+	vb__ep_close(ep);
+}
+
+static void a_change_of_state_is_no_time_to_sleep(void **state)
+{
+	struct vb__ep *ep = harness_connect();
+
+	(void)state;
+	assert_true(harness_arm(ep));
+	harness_cm_event(ep, RDMA_CM_EVENT_DISCONNECTED, 0);
+	assert_int_equal(vb__ep_arm(ep), 1);
+	assert_int_equal(ep->state, VB__EP_DOWN);
+	vb__ep_close(ep);
+}
+
 static void memory_can_be_given_back_before_the_endpoint(void **state)
 {
 	static uint8_t memory[2][64];
@@ -412,6 +487,7 @@ int main(void)
 		VERBS_TEST(active_endpoint_connects_and_exchanges_private_data),
 		VERBS_TEST(connection_parameters_bound_the_retries),
 		VERBS_TEST(passive_endpoint_is_up_when_the_peer_confirms),
+		VERBS_TEST(data_that_comes_before_the_confirmation_confirms),
 		VERBS_TEST(listener_hands_out_requests_one_by_one),
 		VERBS_TEST(listener_turns_away_requests_on_other_devices),
 		VERBS_TEST(open_on_another_device_than_asked_for_fails),
@@ -430,6 +506,9 @@ int main(void)
 		VERBS_TEST(nothing_that_completes_before_arming_is_slept_over),
 		VERBS_TEST(completion_events_are_acknowledged_in_batches),
 		VERBS_TEST(wake_wakes_once),
+		VERBS_TEST(polling_takes_no_wake_and_no_completion_event),
+		VERBS_TEST(polling_alone_notices_the_end_of_the_connection),
+		VERBS_TEST(a_change_of_state_is_no_time_to_sleep),
 		VERBS_TEST(memory_can_be_given_back_before_the_endpoint),
 	};
 

@@ -176,10 +176,18 @@ static bool names(const struct vb_error *err, const char *call)
 	return err->operation[0] && !strncmp(err->operation, call, strlen(err->operation));
 }
 
+/* What the error should give as its errno: of some calls no errno is to be had. */
+static int told_errno(const char *call, int errnum)
+{
+	if (!strcmp(call, "calloc"))
+		return ENOMEM;
+	return strcmp(call, "ibv_poll_cq") != 0 ? errnum : EIO;
+}
+
 static void check_error(const struct life *life, unsigned n, int errnum)
 {
 	const struct vb_error *e = &life->err;
-	int expected = strcmp(life->culprit, "calloc") != 0 ? errnum : ENOMEM;
+	int expected = told_errno(life->culprit, errnum);
 
 	if (e->code == VB_OK) {
 		if (!is_tolerated(life->culprit) &&
