@@ -56,6 +56,25 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* ---- The end from outside ---- */
+
+static void on_signal(int signal_number)
+{
+	if (temporary[0])
+		unlink(temporary);
+	raise(signal_number); /* with its default action, once this handler has returned */
+}
+
+/* On both sides: libraries below us may have handlers of their own, which end with exit(1). */
+static void catch_signals(void)
+{
+	const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
 /* ---- What went wrong: the first cause stays; all of these return false ---- */
 
 static bool fail(struct transfer *t, const char *who, const char *what)
@@ -275,22 +294,6 @@ static int send_side(struct transfer *t, const char *host, const char *port)
 
 /* ---- Receiving ---- */
 
-static void on_signal(int signal_number)
-{
-	if (temporary[0])
-		unlink(temporary);
-	raise(signal_number); /* with its default action, once this handler has returned */
-}
-
-static void catch_signals(void)
-{
-	const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
-
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &action, NULL);
-}
-
 static bool open_temporary(struct transfer *t)
 {
 	mode_t mask = umask(0);
@@ -301,7 +304,6 @@ static bool open_temporary(struct transfer *t)
 		return fail(t, "it is a directory: ", t->path);
 	if (strlen(t->path) > sizeof(temporary) - sizeof(".carry-XXXXXX"))
 		return fail(t, "the name is too long: ", t->path);
-	catch_signals();
 	snprintf(temporary, sizeof(temporary), "%s.carry-XXXXXX", t->path);
 	t->fd = mkostemp(temporary, O_CLOEXEC);
 	if (t->fd < 0) {
@@ -438,6 +440,7 @@ int main(int argc, char **argv)
 	struct transfer t = { .fd = -1, .progress = asked || terminal, .terminal = terminal };
 	int status = 2;
 
+	catch_signals();
 	t.path = port ? args[2] : NULL;
 	t.hash = XXH3_createState();
 	if (t.hash)

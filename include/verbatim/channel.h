@@ -101,7 +101,8 @@ int vb_channel_sendv(struct vb_channel *channel, const struct iovec *pieces, int
 
 /*
  * Tells the peer that nothing more will be sent: it reads VB_ERR_EOF after the
- * last message. Receiving goes on. Returns when the peer's library has all of it.
+ * last message. Receiving goes on. Returns when the peer's library
+ * has all of it; until then it may block for want of room, as a send does.
  */
 int vb_channel_finish(struct vb_channel *channel, struct vb_error *err);
 

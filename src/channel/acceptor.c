@@ -253,7 +253,7 @@ static int welcome(struct vb_listener *l, struct vb__request *request,
 static void answer(struct vb_listener *l, struct vb__request *request)
 {
 	struct vb_error err = { .code = VB_OK };
-	struct coming *new;
+	struct coming *new, **at;
 	struct vb_channel *channel;
 	struct vb__hello hello;
 	enum vb__hello_verdict verdict = vb__hello_decode(&hello, request->data, request->data_len);
@@ -280,11 +280,12 @@ static void answer(struct vb_listener *l, struct vb__request *request)
 		return;
 	}
 	*new = (struct coming){
-		.next = l->coming,
 		.channel = channel,
 		.deadline_ns = vb__now_ns() + vb__ms(l->settings.peer_timeout_ms),
 	};
-	l->coming = new;
+	for (at = &l->coming; *at; at = &(*at)->next)
+		;
+	*at = new; /* first come, first served */
 	l->coming_count++;
 }
 
@@ -310,26 +311,26 @@ enum progress {
 };
 
 /* One that was connected counts as arrived, even if it is gone again: it may have sent something. */
-static enum progress look_after(struct vb_channel *ch)
+static enum progress look_after(struct vb_channel *ch, bool *again)
 {
 	enum progress progress;
 
 	pthread_mutex_lock(&ch->lock);
 	vb__channel_progress(ch);
-	vb__ep_arm(ch->ep);
+	*again |= vb__ep_arm(ch->ep) != 0;
 	progress = ch->ep->was_up ? ARRIVED : ch->ep->state == VB__EP_DOWN ? GONE : COMING;
 	pthread_mutex_unlock(&ch->lock);
 	return progress;
 }
 
 /* The first connection that stands, if any; those that failed or took too long are dropped. */
-static struct vb_channel *next_arrived(struct vb_listener *l)
+static struct vb_channel *next_arrived(struct vb_listener *l, bool *again)
 {
 	struct coming **at = &l->coming;
 
 	while (*at) {
 		struct vb_channel *ch = (*at)->channel;
-		enum progress progress = look_after(ch);
+		enum progress progress = look_after(ch, again);
 
 		if (progress == COMING && vb__now_ns() <= (*at)->deadline_ns) {
 			at = &(*at)->next;
@@ -345,6 +346,17 @@ static struct vb_channel *next_arrived(struct vb_listener *l)
 	return NULL;
 }
 
+/* Everything is looked at: is it safe to sleep? */
+static bool arm(struct vb_listener *l)
+{
+	bool safe = true;
+
+	vb__waiter_check(&l->waiter, VB__READY_WAKE);
+	for (int i = 0; i < FABRICS_MAX && l->peps[i]; i++)
+		safe &= vb__pep_arm(l->peps[i]) == 0;
+	return safe;
+}
+
 static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **channel,
 		      struct vb_error *err)
 {
@@ -353,13 +365,15 @@ static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **
 
 	vb__error_clear(err);
 	for (;;) {
+		bool again = false;
+
 		rc = answer_requests(l, err);
 		if (rc)
 			return rc;
-		ch = next_arrived(l);
+		ch = next_arrived(l, &again);
 		if (ch)
 			break;
-		if (vb__waiter_check(&l->waiter, VB__READY_WAKE))
+		if (again || !arm(l))
 			continue;
 		if (!blocking)
 			return VB_ERR_AGAIN;

@@ -36,6 +36,11 @@ int vb__pep_next(struct vb__pep *pep, struct vb__request **request, struct vb_er
 	return pep->fabric->next_request(pep, request, err);
 }
 
+int vb__pep_arm(struct vb__pep *pep)
+{
+	return pep->fabric->pep_arm(pep);
+}
+
 void vb__pep_close(struct vb__pep *pep)
 {
 	if (pep)

@@ -162,6 +162,7 @@ struct vb__fabric {
 		      struct vb__pep **pep, struct vb_error *err);
 	int (*next_request)(struct vb__pep *pep, struct vb__request **request,
 			    struct vb_error *err);
+	int (*pep_arm)(struct vb__pep *pep);
 	int (*accept_open)(struct vb__request *request, const struct vb__ep_attr *attr,
 			   struct vb__ep **ep, struct vb_error *err);
 	int (*accept)(struct vb__ep *ep, const void *data, size_t len, struct vb_error *err);
@@ -209,6 +210,8 @@ int vb__pep_open(const struct vb__fabric *fabric, const struct vb__settings *set
 
 /* 1 and a request, 0 if there is none, or an error of the listener itself. */
 int vb__pep_next(struct vb__pep *pep, struct vb__request **request, struct vb_error *err);
+/* Gets ready to sleep on wait_fd: 0 if it is safe, 1 if there may be a request first. */
+int vb__pep_arm(struct vb__pep *pep);
 void vb__pep_close(struct vb__pep *pep);
 
 /* An endpoint for the request, state NEW. Ends the request, also on failure. */

@@ -157,6 +157,7 @@ const struct vb__fabric vb__ofi_fabric = {
 	.close = ofi_ep_close,
 	.listen = ofi_listen,
 	.next_request = ofi_next_request,
+	.pep_arm = ofi_pep_arm,
 	.accept_open = ofi_ep_accept_open,
 	.accept = ofi_ep_accept,
 	.reject = ofi_reject,

@@ -82,6 +82,7 @@ void ofi_events(struct ofi_ep *ep);
 int ofi_listen(const struct vb__settings *settings, const struct vb__address *at,
 	       struct vb__pep **pep, struct vb_error *err);
 int ofi_next_request(struct vb__pep *pep, struct vb__request **request, struct vb_error *err);
+int ofi_pep_arm(struct vb__pep *pep);
 void ofi_reject(struct vb__request *request, const void *data, size_t len);
 void ofi_pep_close(struct vb__pep *pep);
 

@@ -105,6 +105,14 @@ int ofi_next_request(struct vb__pep *base, struct vb__request **request, struct 
 	}
 }
 
+int ofi_pep_arm(struct vb__pep *base)
+{
+	struct ofi_pep *pep = (struct ofi_pep *)base;
+	struct fid *fid = &pep->eq->fid;
+
+	return fi_trywait(pep->fabric, &fid, 1) != FI_SUCCESS;
+}
+
 void ofi_reject(struct vb__request *base, const void *data, size_t len)
 {
 	struct ofi_request *request = (struct ofi_request *)base;

@@ -12,9 +12,33 @@
 
 #include "fabric/verbs/verbs.h"
 
+static const char *hint_for(enum vb_err code)
+{
+	switch (code) {
+	case VB_ERR_REFUSED:
+		return "nobody listens there over RDMA: start the receiving side first and check "
+		       "the port";
+	case VB_ERR_NO_DEVICE:
+		return "the route to this address has no RDMA device: see `rdma link` and `ip "
+		       "route get ADDRESS`, or use the ofi fabric";
+	case VB_ERR_UNREACHABLE:
+		return "check the address, that the peer has an RDMA device on that network "
+		       "(`rdma link`), and that UDP port 4791 (RoCE) passes";
+	case VB_ERR_LOST:
+		return "look at the peer: it was killed or crashed, or its link went down";
+	default:
+		return NULL;
+	}
+}
+
 int verbs_fail(struct vb_error *err, int errnum, const char *operation, const char *object)
 {
-	return vb__fail_errno(err, errnum, operation, object);
+	int code = vb__fail_errno(err, errnum, operation, object);
+	const char *hint = hint_for(vb__err_from_errno(errnum));
+
+	if (err && !err->hint[0] && hint)
+		vb__error_hint(err, "%s", hint);
+	return code;
 }
 
 /* CAP_IPC_LOCK in the effective set lifts the limit; in the bounding set it does nothing. */
@@ -78,23 +102,6 @@ static enum vb_err cm_code(const struct rdma_cm_event *event)
 	}
 }
 
-static const char *cm_hint(enum vb_err code)
-{
-	switch (code) {
-	case VB_ERR_REFUSED:
-		return "nobody listens there over RDMA: start the receiving side first and check "
-		       "the port";
-	case VB_ERR_NO_DEVICE:
-		return "the route to this address has no RDMA device: see `rdma link` and `ip "
-		       "route get ADDRESS`, or use the ofi fabric";
-	case VB_ERR_UNREACHABLE:
-		return "check the address, that the peer has an RDMA device on that network "
-		       "(`rdma link`), and that UDP port 4791 (RoCE) passes";
-	default:
-		return "look at the peer: it was killed or crashed, or its link went down";
-	}
-}
-
 int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
 		  const char *object)
 {
@@ -110,7 +117,7 @@ int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const
 				     .operation = operation,
 				     .object = object,
 				     .cause = cause,
-				     .hint = cm_hint(code),
+				     .hint = hint_for(code),
 			     });
 }
 

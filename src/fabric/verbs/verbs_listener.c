@@ -173,6 +173,13 @@ void verbs_pep_close(struct vb__pep *base)
 	free(pep);
 }
 
+/* Its descriptor is readable as long as there is an event: nothing to do. */
+static int verbs_pep_arm(struct vb__pep *base)
+{
+	(void)base;
+	return 0;
+}
+
 static void verbs_wake(struct vb__ep *base)
 {
 	vb__waiter_wake(&((struct verbs_ep *)base)->waiter);
@@ -186,6 +193,7 @@ const struct vb__fabric vb__verbs_fabric = {
 	.close = verbs_ep_close,
 	.listen = verbs_listen,
 	.next_request = verbs_next_request,
+	.pep_arm = verbs_pep_arm,
 	.accept_open = verbs_ep_accept_open,
 	.accept = verbs_ep_accept,
 	.reject = verbs_reject,

@@ -118,7 +118,7 @@ static void errnos_become_the_codes_that_fit(void **state)
 		{ ECONNABORTED, VB_ERR_LOST },
 		{ EPIPE, VB_ERR_LOST },
 		{ ENOTCONN, VB_ERR_LOST },
-		{ EAGAIN, VB_ERR_AGAIN },
+		{ EAGAIN, VB_ERR_SYSTEM },
 		{ EOPNOTSUPP, VB_ERR_UNSUPPORTED },
 		{ ENOSYS, VB_ERR_UNSUPPORTED },
 		{ EIO, VB_ERR_SYSTEM },
