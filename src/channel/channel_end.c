@@ -39,8 +39,6 @@ static int fail_untaken(struct vb_channel *ch, struct vb_error *err)
 /* Until the peer has confirmed our END, or receives no more. */
 static int finish(struct vb_channel *ch, bool blocking, struct vb_error *err)
 {
-	struct vb__wait wait = { .spin_until_ns = 0 };
-
 	ch->ending = true;
 	while (!ch->end_seen) {
 		if (ch->peer_closing)
@@ -49,7 +47,7 @@ static int finish(struct vb_channel *ch, bool blocking, struct vb_error *err)
 			return vb__fail_again(err, &ch->failure);
 		send_end(ch);
 		if (blocking)
-			vb__channel_wait(ch, &wait, VB__NEWS_SENT);
+			vb__channel_wait(ch, VB__NEWS_SENT);
 		else if (vb__channel_would_block(ch, VB__NEWS_SENT))
 			return VB_ERR_AGAIN;
 	}
@@ -80,11 +78,9 @@ int vb_channel_try_finish(struct vb_channel *ch, struct vb_error *err)
 /* What we have sent last must be with the peer, or on its way, before the endpoint goes. */
 static void await_sent(struct vb_channel *ch)
 {
-	struct vb__wait wait = { .spin_until_ns = 0 };
-
 	while (!ch->failure.code && (ch->done < ch->posted || ch->end_to_confirm ||
 				     ch->control_busy || !ch->closing_sent))
-		vb__channel_wait(ch, &wait, VB__NEWS_SENT);
+		vb__channel_wait(ch, VB__NEWS_SENT);
 }
 
 static int say_farewell(struct vb_channel *ch, struct vb_error *err)

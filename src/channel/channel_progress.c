@@ -12,6 +12,8 @@
 #include "fabric/waiter.h"
 
 #define BATCH 16
+#define POLLS_TO_MEASURE 32u
+#define SPINS_PER_MEASUREMENT 1024u
 
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause)
 {
@@ -143,20 +145,30 @@ static void tell_others(struct vb_channel *ch, unsigned news)
 		vb__ep_wake(ch->ep);
 }
 
-unsigned vb__channel_progress(struct vb_channel *ch)
+static unsigned poll_all(struct vb_channel *ch)
 {
 	struct vb__completion done[BATCH];
 	unsigned news = 0;
-	enum vb__ep_state before = ch->ep->state;
+	bool was_down;
 	int n;
 
+	/* Once it is down, all that had arrived before is taken: one more look, to be sure. */
 	do {
+		was_down = ch->ep->state == VB__EP_DOWN;
 		n = vb__ep_poll(ch->ep, done, BATCH);
 		for (int i = 0; i < n; i++)
 			news |= on_completion(ch, &done[i]);
-	} while (n == BATCH);
-	if (ch->ep->state == VB__EP_DOWN && n == 0)
+	} while (n == BATCH || (ch->ep->state == VB__EP_DOWN && (n || !was_down)));
+	if (was_down)
 		news |= on_down(ch);
+	return news;
+}
+
+unsigned vb__channel_progress(struct vb_channel *ch)
+{
+	enum vb__ep_state before = ch->ep->state;
+	unsigned news = poll_all(ch);
+
 	if (ch->ep->state != before)
 		news |= VB__NEWS_STATE;
 	if (ch->end_to_confirm || ch->blocked_senders)
@@ -169,21 +181,45 @@ unsigned vb__channel_progress(struct vb_channel *ch)
 	return news;
 }
 
-static bool spin(struct vb_channel *ch, struct vb__wait *wait)
+/* Polls until there is news, at most `polls` times; returns how many were made. */
+static unsigned poll_for(struct vb_channel *ch, unsigned news, unsigned polls, bool *found)
 {
-	uint64_t now;
+	unsigned made = 0;
 
-	if (!ch->settings.spin_us)
+	*found = false;
+	while (made < polls && !*found) {
+		/* A moment for another thread to get the lock. */
+		pthread_mutex_unlock(&ch->lock);
+		pthread_mutex_lock(&ch->lock);
+		*found = vb__channel_progress(ch) & news;
+		made++;
+	}
+	return made;
+}
+
+/*
+ * Busy-waits for about spin_us; false when it is time to sleep. The time is
+ * counted in polls, because reading a clock may take longer than several of
+ * them; how long one takes is measured now and then.
+ */
+static bool spin(struct vb_channel *ch, unsigned news)
+{
+	uint64_t start, took, budget = (uint64_t)ch->settings.spin_us * 1000;
+	unsigned made;
+	bool found;
+
+	if (!budget)
 		return false;
-	now = vb__now_ns();
-	if (!wait->spin_until_ns)
-		wait->spin_until_ns = now + (uint64_t)ch->settings.spin_us * 1000;
-	if (now >= wait->spin_until_ns)
-		return false;
-	/* A moment for another thread to get the lock. */
-	pthread_mutex_unlock(&ch->lock);
-	pthread_mutex_lock(&ch->lock);
-	return true;
+	if (ch->spins++ % SPINS_PER_MEASUREMENT != 0 && ch->spin_polls) {
+		poll_for(ch, news, ch->spin_polls, &found);
+		return found;
+	}
+	start = vb__now_ns();
+	made = poll_for(ch, news, POLLS_TO_MEASURE, &found);
+	took = vb__now_ns() - start;
+	if (made == POLLS_TO_MEASURE)
+		ch->spin_polls = (unsigned)(budget * made / (took ? took : 1)) + 1;
+	return found || took < budget;
 }
 
 static void sleep_on_descriptor(struct vb_channel *ch, unsigned news)
@@ -197,14 +233,14 @@ static void sleep_on_descriptor(struct vb_channel *ch, unsigned news)
 		pthread_cond_broadcast(&ch->changed); /* one of them sleeps next */
 }
 
-static void wait_for(struct vb_channel *ch, struct vb__wait *wait, unsigned news)
+static void wait_for(struct vb_channel *ch, unsigned news)
 {
 	unsigned brought = vb__channel_progress(ch);
 
 	vb__packet_post_control(ch);
 	if (brought & news)
 		return;
-	if (spin(ch, wait))
+	if (spin(ch, news))
 		return;
 	if (ch->sleeper_for) {
 		ch->waiting++;
@@ -212,18 +248,15 @@ static void wait_for(struct vb_channel *ch, struct vb__wait *wait, unsigned news
 		ch->waiting--;
 	} else if (vb__ep_arm(ch->ep) == 0) {
 		sleep_on_descriptor(ch, news);
-	} else {
-		return;
 	}
-	wait->spin_until_ns = 0;
 }
 
-void vb__channel_wait(struct vb_channel *ch, struct vb__wait *wait, unsigned news)
+void vb__channel_wait(struct vb_channel *ch, unsigned news)
 {
 	bool sender = news & VB__NEWS_SENT;
 
 	ch->blocked_senders += sender;
-	wait_for(ch, wait, news | VB__NEWS_STATE);
+	wait_for(ch, news | VB__NEWS_STATE);
 	ch->blocked_senders -= sender;
 }
 

@@ -107,7 +107,6 @@ static int check_end(struct vb_channel *ch, struct vb_error *err)
 static ssize_t receive(struct vb_channel *ch, const void **message, bool blocking,
 		       struct vb_error *err)
 {
-	struct vb__wait wait = { .spin_until_ns = 0 };
 	int rc;
 
 	vb__inbox_release(ch);
@@ -121,7 +120,7 @@ static ssize_t receive(struct vb_channel *ch, const void **message, bool blockin
 			return rc;
 		vb__outbox_push(ch);
 		if (blocking)
-			vb__channel_wait(ch, &wait, VB__NEWS_RECEIVED);
+			vb__channel_wait(ch, VB__NEWS_RECEIVED);
 		else if (vb__channel_would_block(ch, VB__NEWS_RECEIVED))
 			return VB_ERR_AGAIN;
 	}

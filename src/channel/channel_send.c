@@ -181,7 +181,6 @@ static bool has_room(const struct vb_channel *ch)
 static int send_message(struct vb_channel *ch, const struct message *m, int64_t *ticket,
 			struct vb_error *err)
 {
-	struct vb__wait wait = { .spin_until_ns = 0 };
 	bool stalled = false, lent = false;
 	int rc;
 
@@ -202,7 +201,7 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 			ch->counters.credit_stalls++;
 		stalled = true;
 		if (m->blocking)
-			vb__channel_wait(ch, &wait, VB__NEWS_SENT);
+			vb__channel_wait(ch, VB__NEWS_SENT);
 		else if (vb__channel_would_block(ch, VB__NEWS_SENT))
 			return VB_ERR_AGAIN;
 	}
@@ -215,11 +214,9 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 /* Lock held. */
 static int wait_ticket(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
 {
-	struct vb__wait wait = { .spin_until_ns = 0 };
-
 	/* After a failure as well: what is posted comes back flushed. */
 	while (ch->done < ticket && (!ch->failure.code || ch->ep->outstanding))
-		vb__channel_wait(ch, &wait, VB__NEWS_SENT);
+		vb__channel_wait(ch, VB__NEWS_SENT);
 	return ch->done_well >= ticket ? 0 : vb__fail_again(err, &ch->failure);
 }
 

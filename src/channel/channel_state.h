@@ -57,6 +57,8 @@ struct vb_channel {
 	unsigned blocked_senders;
 	unsigned sleeper_for; /* news that the thread sleeping on the descriptor wants; 0: none */
 
+	unsigned spins, spin_polls; /* how often was spun; how many polls make up spin_us */
+
 	struct vb_error failure;
 	struct vb__credits credits;
 	struct vb__slots rx, tx, control;
@@ -116,10 +118,7 @@ unsigned vb__channel_progress(struct vb_channel *ch);
  * Waits for news of the given kinds; may come back for nothing. Waiting for
  * NEWS_SENT is a sender's waiting: it returns all credits first.
  */
-struct vb__wait {
-	uint64_t spin_until_ns;
-};
-void vb__channel_wait(struct vb_channel *ch, struct vb__wait *wait, unsigned news);
+void vb__channel_wait(struct vb_channel *ch, unsigned news);
 
 /* For non-blocking calls that want such news: true if it is time to wait on the descriptor. */
 bool vb__channel_would_block(struct vb_channel *ch, unsigned news);

@@ -14,13 +14,11 @@
 
 static void wait_for_room(struct vb_channel *ch)
 {
-	struct vb__wait wait = { .spin_until_ns = 1 }; /* no spinning here */
-
 	while (ch->outbox.slot && !ch->flusher.stop && !ch->failure.code) {
 		vb__channel_progress(ch);
 		vb__outbox_push(ch);
 		if (ch->outbox.slot)
-			vb__channel_wait(ch, &wait, VB__NEWS_SENT);
+			vb__channel_wait(ch, VB__NEWS_SENT);
 	}
 }
 

@@ -12,6 +12,21 @@
 #include "core/clock.h"
 #include "core/failure.h"
 
+#define POLLS_PER_LOOK_AT_CLOCK 32u
+
+bool vb__idle_enough(struct vb__idle *idle)
+{
+	uint64_t now;
+
+	if (++idle->polls % POLLS_PER_LOOK_AT_CLOCK != 0)
+		return false;
+	now = vb__now_coarse_ns();
+	if (now == idle->looked_ns)
+		return false;
+	idle->looked_ns = now;
+	return true;
+}
+
 static void close_fd(int *fd)
 {
 	if (*fd >= 0)

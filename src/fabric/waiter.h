@@ -6,6 +6,7 @@
 #ifndef VB_FABRIC_WAITER_H
 #define VB_FABRIC_WAITER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <verbatim/error.h>
@@ -15,6 +16,17 @@ enum {
 	VB__READY_WAKE = 2,
 	VB__READY_OWN = 4, /* and 8, 16, ...: what the backend added */
 };
+
+/*
+ * For those who poll and never sleep: when to look after events all the same.
+ * A few times in a hundredth of a second, without a system call in between.
+ */
+struct vb__idle {
+	unsigned polls;
+	uint64_t looked_ns;
+};
+
+bool vb__idle_enough(struct vb__idle *idle);
 
 struct vb__waiter {
 	int epoll;

@@ -28,7 +28,7 @@ struct ofi_ep {
 	struct vb__log log;
 	uint64_t next_key;
 	uint32_t peer_timeout_ms;
-	unsigned idle_polls;
+	struct vb__idle idle;
 	uint64_t silent_since_ns; /* no acknowledgement of waiting data since then; 0: all well */
 	int socket;		  /* the provider's, if it has one; see ofi_liveness.c */
 };

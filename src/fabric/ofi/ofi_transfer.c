@@ -8,7 +8,6 @@
 
 #define KIND_SHIFT 56
 #define BATCH 16
-#define POLLS_PER_EVENT_CHECK 64u
 
 static void *context_of(const struct vb__op *op)
 {
@@ -211,7 +210,7 @@ int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
 	if (n == -FI_EAVAIL)
 		return take_error(ep, done);
 	if (n <= 0) {
-		if (++ep->idle_polls % POLLS_PER_EVENT_CHECK == 0)
+		if (vb__idle_enough(&ep->idle))
 			look_after(ep);
 		return 0;
 	}

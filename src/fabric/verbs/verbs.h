@@ -37,7 +37,7 @@ struct verbs_ep {
 	bool armed;
 	bool iwarp;
 	uint8_t responder_resources, initiator_depth;
-	unsigned idle_polls;
+	struct vb__idle idle;
 	int expected; /* connecting: the CM event that was seen last */
 	struct verbs_probe probe;
 

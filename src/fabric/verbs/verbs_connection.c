@@ -67,7 +67,7 @@ void verbs_on_established(struct verbs_ep *ep)
 		return;
 	if (!ep->iwarp && ibv_modify_qp(ep->id->qp, &attr, IBV_QP_MIN_RNR_TIMER) != 0)
 		vb__log(&ep->log, VB_LOG_DEBUG, "%s keeps its own min_rnr_timer", ep->base.device);
-	ep->probe.heard_ns = vb__now_ns();
+	ep->probe.heard_ns = vb__now_coarse_ns();
 	vb__ep_up(&ep->base);
 }
 

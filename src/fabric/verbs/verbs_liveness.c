@@ -56,7 +56,7 @@ static void post_probe(struct verbs_ep *ep, uint64_t now)
 void verbs_probe_done(struct verbs_ep *ep)
 {
 	ep->probe.outstanding = false;
-	ep->probe.heard_ns = vb__now_ns();
+	ep->probe.heard_ns = vb__now_coarse_ns();
 }
 
 static void declare_lost(struct verbs_ep *ep)
@@ -76,7 +76,7 @@ static void declare_lost(struct verbs_ep *ep)
 /* Comes VB__TICKS times in a peer time-out, if anybody polls or waits. */
 void verbs_probe_tick(struct verbs_ep *ep)
 {
-	uint64_t now = vb__now_ns(), tick = vb__ms(ep->peer_timeout_ms) / VB__TICKS;
+	uint64_t now = vb__now_coarse_ns(), tick = vb__ms(ep->peer_timeout_ms) / VB__TICKS;
 	struct verbs_probe *p = &ep->probe;
 	uint64_t since = p->heard_ns > p->posted_ns ? p->heard_ns : p->posted_ns;
 

@@ -10,7 +10,6 @@
 
 #define KIND_SHIFT 56
 #define BATCH 16
-#define POLLS_PER_EVENT_CHECK 64u
 
 static int access_flags(unsigned access, bool iwarp)
 {
@@ -240,12 +239,12 @@ int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
 		verbs_break(ep, EIO, "ibv_poll_cq"); /* errno is not defined here */
 		return 0;
 	}
-	if (n == 0 && ++ep->idle_polls % POLLS_PER_EVENT_CHECK == 0)
+	if (n == 0 && vb__idle_enough(&ep->idle))
 		verbs_look_after(ep);
 	for (int i = 0; i < n; i++)
 		given += convert(ep, &wcs[i], &done[given]);
 	if (n)
-		ep->probe.heard_ns = vb__now_ns();
+		ep->probe.heard_ns = vb__now_coarse_ns();
 	return given;
 }
 
