@@ -9,6 +9,8 @@
  *	vb_listener_accept(listener, &channel, &err);
  *	while ((n = vb_channel_recv(channel, &message, &err)) >= 0)
  *		use(message, n);
+ *	if (n != VB_ERR_EOF)
+ *		complain(&err);
  *	vb_channel_close(channel, &err);
  *
  * and the other
@@ -18,8 +20,12 @@
  *	vb_channel_close(channel, &err);
  *
  * Threads: any number of threads may send on one channel, and one thread at a
- * time may receive from it, all at once. Nobody else may be using a channel or
- * a listener when it is closed. Different channels are independent.
+ * time may receive from it, all at once. A listener is for one thread at a
+ * time. Nobody else may be using a channel or a listener when it is closed.
+ * Different channels are independent.
+ *
+ * Blocking calls have no time limit as long as the peer is alive; for limits,
+ * use the calls under "Event loops".
  */
 #ifndef VERBATIM_CHANNEL_H
 #define VERBATIM_CHANNEL_H
@@ -84,8 +90,9 @@ int vb_channel_send(struct vb_channel *channel, const void *message, size_t len,
 ssize_t vb_channel_recv(struct vb_channel *channel, const void **message, struct vb_error *err);
 
 /*
- * Ends the channel in good order and frees it. Returns 0 when the peer has
- * everything that was sent; waits for that as long as the peer is alive.
+ * Ends the channel in good order and frees it. Returns 0 when the peer's
+ * library has everything that was sent, and waits for that as long as the peer
+ * is alive. VB_ERR_CLOSED if the peer closed before it had taken all messages.
  * Always frees the channel, whatever it returns. NULL is fine.
  */
 int vb_channel_close(struct vb_channel *channel, struct vb_error *err);
@@ -146,8 +153,9 @@ int vb_channel_try_finish(struct vb_channel *channel, struct vb_error *err);
 
 /*
  * A descriptor for poll or epoll, for reading only. Wait on it only after a
- * _try_ call on the same object returned VB_ERR_AGAIN: that arms it. It
- * belongs to the library.
+ * _try_ call on the same object returned VB_ERR_AGAIN: that arms it. While one
+ * thread waits on it, no other may be in a blocking call on the same object.
+ * It belongs to the library.
  */
 int vb_listener_fd(const struct vb_listener *listener);
 int vb_channel_fd(const struct vb_channel *channel);
@@ -160,7 +168,7 @@ int vb_listener_port(const struct vb_listener *listener);
 /* What is served and what is not, and why: "verbs: rxe0; ofi: tcp". */
 const char *vb_listener_description(const struct vb_listener *listener);
 
-/* What was chosen and why: "verbs on rxe0: it owns the route to 10.0.0.2". */
+/* What was chosen and why: "verbs on rxe0 to 10.0.0.2 port 7471: it owns the route to the peer". */
 const char *vb_channel_description(const struct vb_channel *channel);
 
 /* "verbs" or "ofi", the device or provider, the peer's address in words. */

@@ -4,8 +4,9 @@
  *
  * Every call that can fail returns 0 or a count on success and a negative
  * enum vb_err on failure, and takes a `struct vb_error *` as its last argument
- * for the details. It may be NULL. On failure it is filled in; on success it
- * is left as it was. It owns no memory: copy it, keep it, forget it.
+ * for the details, which may be NULL. The call clears it first and fills it in
+ * on failure (VB_ERR_AGAIN is no failure). It owns no memory: copy it, keep
+ * it, forget it.
  */
 #ifndef VERBATIM_ERROR_H
 #define VERBATIM_ERROR_H
@@ -32,7 +33,7 @@ enum vb_err {
 	VB_ERR_VERSION = -12,	    /* the peer speaks another version of the protocol */
 	VB_ERR_TOO_BIG = -13,	    /* the message is over the agreed limit; nothing was sent */
 	VB_ERR_EOF = -14,	    /* the peer has said that nothing more will come */
-	VB_ERR_CLOSED = -15,	    /* the peer has closed the channel and takes no more */
+	VB_ERR_CLOSED = -15,	    /* the peer has closed the channel, or did before it took all */
 	VB_ERR_LOST = -16,	    /* the connection broke: the peer died or cannot be reached */
 	VB_ERR_AGAIN = -17,	    /* a non-blocking call would have to wait */
 	VB_ERR_UNSUPPORTED = -18,   /* this fabric or device cannot do it */

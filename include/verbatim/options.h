@@ -19,29 +19,49 @@ enum vb_fabric {
 	VB_FABRIC_OFI,	    /* libfabric: its tcp provider runs anywhere */
 };
 
+/* Failures are not logged but returned. */
 enum vb_log_level {
-	VB_LOG_ERROR = 0,
-	VB_LOG_WARNING,
-	VB_LOG_INFO, /* what was chosen and why */
+	VB_LOG_WARNING = 0, /* something went wrong that no call returns */
+	VB_LOG_INFO,	    /* what was chosen and why */
 	VB_LOG_DEBUG,
 };
 
-/* Called with one line, without a newline; may come from any thread that is inside the library. */
+/*
+ * Called with one line, without a newline, by whichever thread is inside the
+ * library; it must not call the library. `arg` must outlive the channels, also
+ * those accepted from a listener with these options.
+ */
 typedef void (*vb_log_fn)(void *arg, enum vb_log_level level, const char *line);
 
 /* For spin_us: never spin, always sleep in the kernel. */
 #define VB_SPIN_NEVER UINT32_MAX
 
 struct vb_options {
-	enum vb_fabric fabric;	    /* VB_FABRIC in the environment, else auto */
-	const char *device;	    /* only this RDMA device; VB_DEVICE in the environment */
-	int family;		    /* AF_INET or AF_INET6 only; 0 for both */
-	uint32_t max_message_bytes; /* the largest message; 256 KiB; the smaller of both ends counts */
-	uint32_t depth; /* messages buffered each way; 2; the smaller of both ends counts */
-	uint32_t connect_timeout_ms; /* how long connect goes on trying; 10 s */
-	uint32_t peer_timeout_ms;    /* a peer silent for so long is lost; 10 s */
-	uint32_t spin_us; /* busy-wait so long before sleeping; 20 µs with several CPUs */
-	vb_log_fn log;	  /* NULL: no log */
+	/* VB_FABRIC in the environment (auto, verbs, ofi) if not given here. */
+	enum vb_fabric fabric;
+
+	/* Only this RDMA device or libfabric provider. VB_DEVICE in the environment. */
+	const char *device;
+
+	/* AF_INET or AF_INET6 only; both if not given. */
+	int family;
+
+	/* The largest message, and how many are buffered each way. The smaller of both ends
+	 * counts. 256 KiB and 2. */
+	uint32_t max_message_bytes;
+	uint32_t depth;
+
+	/* How long connect goes on trying. 10 s. */
+	uint32_t connect_timeout_ms;
+
+	/* A peer whose host is silent for so long is lost. 10 s, at least 200 ms. */
+	uint32_t peer_timeout_ms;
+
+	/* Busy-wait so long before sleeping. 20 µs, or VB_SPIN_NEVER with one CPU. */
+	uint32_t spin_us;
+
+	/* No log if not given. Warnings if no level is given. */
+	vb_log_fn log;
 	void *log_arg;
 	enum vb_log_level log_level;
 };

@@ -51,7 +51,8 @@ static unsigned on_data(struct vb_channel *ch, struct vb__slot *slot, size_t rec
 {
 	struct vb__inbox *in = &ch->inbox;
 
-	if (ch->peer_ended || in->count == ch->credits.depth)
+	if (ch->peer_ended || in->count == ch->credits.depth ||
+	    received > ch->max_message + VB__PACKET_HEADER)
 		return violated(ch, "data came that was not allowed");
 	slot->received = received;
 	in->ring[(in->first + in->count++) % ch->credits.depth] = slot->number;
@@ -75,6 +76,8 @@ static unsigned on_control(struct vb_channel *ch, enum vb__packet_kind kind)
 		ch->end_seen = true;
 		return VB__NEWS_SENT;
 	case VB__PACKET_CLOSING:
+		if (ch->peer_closing)
+			return violated(ch, "a second notice of closing came");
 		ch->peer_closing = true;
 		return VB__NEWS_SENT | VB__NEWS_RECEIVED;
 	default: /* CREDIT */

@@ -5,6 +5,7 @@
  * else just then; this thread sees to it that nothing stays behind. It exists only in
  * channels that have put messages together, and sleeps otherwise.
  */
+#include <signal.h>
 #include <time.h>
 
 #include "channel/channel_state.h"
@@ -45,16 +46,27 @@ static void *flush(void *arg)
 	return NULL;
 }
 
+/* The application's signals are for its own threads. */
+static bool start(struct vb_channel *ch)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&ch->flusher.thread, NULL, flush, ch);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc == 0;
+}
+
 void vb__flusher_wake(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
 
 	if (!f->running) {
-		/* Without the thread: no waiting for company. */
-		if (pthread_create(&f->thread, NULL, flush, ch) == 0)
-			f->running = true;
-		else
-			vb__outbox_push(ch);
+		f->running = start(ch);
+		if (!f->running)
+			vb__outbox_push(ch); /* no thread, no waiting for company */
 	} else if (f->idle) {
 		f->idle = false;
 		pthread_cond_signal(&f->wanted);

@@ -12,6 +12,7 @@
  * With a provider that has no such socket, its own notion of liveness stands.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -80,6 +81,8 @@ void ofi_liveness_start(struct ofi_ep *ep)
 			ep->base.device);
 		return;
 	}
+	/* Else a child of the application would keep the connection alive after our end. */
+	fcntl(ep->socket, F_SETFD, FD_CLOEXEC);
 	/* Idle: ask after a quarter of the time-out, then until it is over. */
 	set(ep->socket, TCP_KEEPIDLE, seconds ? seconds : 1);
 	set(ep->socket, TCP_KEEPINTVL, seconds ? seconds : 1);
@@ -100,7 +103,7 @@ static bool is_silent(const struct ofi_ep *ep)
 }
 
 /*
- * Comes every quarter of the peer time-out. Keep-alives are not sent while
+ * Comes VB__TICKS times in a peer time-out. Keep-alives are not sent while
  * data waits for an acknowledgement, and the kernel would go on repeating that
  * data for a quarter of an hour.
  */

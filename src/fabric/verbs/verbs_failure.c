@@ -187,8 +187,8 @@ static int no_device(struct vb_error *err)
 	return vb__fail(err, &(struct vb__failure){
 				     .code = VB_ERR_NO_DEVICE,
 				     .operation = "look for",
-				     .object = "RDMA devices",
-				     .cause = "this machine has none",
+				     .object = "devices",
+				     .cause = "this machine has no RDMA device",
 				     .hint = "see `rdma link`; to try RDMA without hardware: `rdma "
 					     "link add rxe0 type rxe netdev INTERFACE`; or use the "
 					     "ofi fabric",
