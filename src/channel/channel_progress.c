@@ -15,11 +15,21 @@
 #define POLLS_TO_MEASURE 32u
 #define SPINS_PER_MEASUREMENT 1024u
 
+static void tell_others(struct vb_channel *ch, unsigned news)
+{
+	ch->changes++;
+	if (ch->waiting)
+		pthread_cond_broadcast(&ch->changed);
+	if (ch->sleeper_for & news)
+		vb__ep_wake(ch->ep);
+}
+
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause)
 {
 	if (cause)
 		vb__fail(&ch->failure, cause);
 	vb__ep_disconnect(ch->ep);
+	tell_others(ch, VB__NEWS_STATE);
 	return ch->failure.code;
 }
 
@@ -140,14 +150,6 @@ static unsigned on_down(struct vb_channel *ch)
 	return VB__NEWS_STATE;
 }
 
-static void tell_others(struct vb_channel *ch, unsigned news)
-{
-	if (ch->waiting)
-		pthread_cond_broadcast(&ch->changed);
-	if (ch->sleeper_for & news)
-		vb__ep_wake(ch->ep);
-}
-
 static unsigned poll_all(struct vb_channel *ch)
 {
 	struct vb__completion done[BATCH];
@@ -184,45 +186,47 @@ unsigned vb__channel_progress(struct vb_channel *ch)
 	return news;
 }
 
-/* Polls until there is news, at most `polls` times; returns how many were made. */
-static unsigned poll_for(struct vb_channel *ch, unsigned news, unsigned polls, bool *found)
+/*
+ * Polls until anything has changed, at most `polls` times; returns how many
+ * were made. The lock is given away in between, so what changed may have been
+ * brought by another thread.
+ */
+static unsigned poll_for_change(struct vb_channel *ch, unsigned polls)
 {
-	unsigned made = 0;
+	unsigned before = ch->changes, made = 0;
 
-	*found = false;
-	while (made < polls && !*found) {
-		/* A moment for another thread to get the lock. */
+	while (made < polls && ch->changes == before) {
 		pthread_mutex_unlock(&ch->lock);
 		pthread_mutex_lock(&ch->lock);
-		*found = vb__channel_progress(ch) & news;
+		if (ch->changes == before)
+			vb__channel_progress(ch);
 		made++;
 	}
 	return made;
 }
 
 /*
- * Busy-waits for about spin_us; false when it is time to sleep. The time is
- * counted in polls, because reading a clock may take longer than several of
- * them; how long one takes is measured now and then.
+ * Busy-waits for about spin_us; true if anything changed or the time is not
+ * over. The time is counted in polls, because reading a clock may take longer
+ * than several of them; how long one takes is measured now and then.
  */
-static bool spin(struct vb_channel *ch, unsigned news)
+static bool spin(struct vb_channel *ch)
 {
 	uint64_t start, took, budget = (uint64_t)ch->settings.spin_us * 1000;
-	unsigned made;
-	bool found;
+	unsigned before = ch->changes, made;
 
 	if (!budget)
 		return false;
 	if (ch->spins++ % SPINS_PER_MEASUREMENT != 0 && ch->spin_polls) {
-		poll_for(ch, news, ch->spin_polls, &found);
-		return found;
+		poll_for_change(ch, ch->spin_polls);
+		return ch->changes != before;
 	}
 	start = vb__now_ns();
-	made = poll_for(ch, news, POLLS_TO_MEASURE, &found);
+	made = poll_for_change(ch, POLLS_TO_MEASURE);
 	took = vb__now_ns() - start;
 	if (made == POLLS_TO_MEASURE)
 		ch->spin_polls = (unsigned)(budget * made / (took ? took : 1)) + 1;
-	return found || took < budget;
+	return ch->changes != before || took < budget;
 }
 
 static void sleep_on_descriptor(struct vb_channel *ch, unsigned news)
@@ -243,7 +247,7 @@ static void wait_for(struct vb_channel *ch, unsigned news)
 	vb__packet_post_control(ch);
 	if (brought & news)
 		return;
-	if (spin(ch, news))
+	if (spin(ch))
 		return;
 	if (ch->sleeper_for) {
 		ch->waiting++;

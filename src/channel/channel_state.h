@@ -57,6 +57,7 @@ struct vb_channel {
 	unsigned blocked_senders;
 	unsigned sleeper_for; /* news that the thread sleeping on the descriptor wants; 0: none */
 
+	unsigned changes;	    /* counts whatever a waiting thread may want to know of */
 	unsigned spins, spin_polls; /* how often was spun; how many polls make up spin_us */
 
 	struct vb_error failure;

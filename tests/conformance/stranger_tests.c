@@ -125,19 +125,42 @@ static void port_taken_client(struct side *side)
 }
 
 /* Whatever the strangers do, the rightful peer is served. */
-static void steadfast_server(struct side *side)
+static void serve_rightful(struct side *side, struct vb_listener *listener)
 {
-	struct vb_listener *listener;
-	struct vb_channel *ch;
+	struct vb_channel *ch = accept_one(side, listener);
 	const void *message;
 
-	side->options.peer_timeout_ms = 2000;
-	listener = listen_here(side);
-	ch = accept_one(side, listener);
 	CHECK_EQ(recv_well(ch, &message), 8);
 	CHECK(!memcmp(message, "rightful", 8));
 	expect_eof(ch);
 	close_well(ch);
+}
+
+static void steadfast_server(struct side *side)
+{
+	struct vb_listener *listener;
+
+	side->options.peer_timeout_ms = 2000;
+	listener = listen_here(side);
+	serve_rightful(side, listener);
+	vb_listener_close(listener);
+}
+
+/*
+ * libfabric 1.17 does not free what it keeps of a connection that never spoke
+ * when its listener closes, only when that connection ends: so they end first.
+ */
+static void tidy_server(struct side *side)
+{
+	struct vb_listener *listener = listen_here(side);
+	struct vb_channel *ch;
+
+	serve_rightful(side, listener);
+	await_step(side, 0);
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQ(vb_listener_try_accept(listener, &ch, NULL), VB_ERR_AGAIN);
+		sleep_ms(1);
+	}
 	vb_listener_close(listener);
 }
 
@@ -445,6 +468,7 @@ static void tcp_stranger_client(struct side *side)
 	for (int i = 0; i < 8; i++)
 		if (i != 4 && i != 6)
 			close(fds[i]);
+	signal_step(side, 0);
 }
 
 const struct test stranger_tests[] = {
@@ -455,7 +479,7 @@ const struct test stranger_tests[] = {
 	{ "other_version_is_refused_and_the_wait_goes_on", steadfast_server, other_version_client },
 	{ "garbage_is_refused_and_the_wait_goes_on", steadfast_server, garbage_client },
 	{ "half_open_peers_do_not_disturb_the_wait", patient_server, half_open_client },
-	{ "tcp_strangers_do_not_disturb_the_wait", steadfast_server, tcp_stranger_client, RETURNS,
+	{ "tcp_strangers_do_not_disturb_the_wait", tidy_server, tcp_stranger_client, RETURNS,
 	  RETURNS, "ofi" },
 	{ "foreign_listener_is_recognised", foreign_server, foreign_client },
 	{ "version_of_a_newer_listener_is_told", newer_server, newer_client },

@@ -1,0 +1,102 @@
+# shellcheck shell=bash
+# For test scripts: runs the functions they name as tests, in TAP. Sourced with the build directory as $1.
+#
+#	. tap.sh
+#	it_does_this() { ...; }		# runs under set -e in a subshell; its output is shown if it fails
+#	run_tests it_does_this ...
+#
+# Whatever a test starts with `start` or & ends with it; $work is removed at the end.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source=$(cd "$here/../.." && pwd)
+build=$(cd "${1:?usage: $0 BUILD_DIR}" && pwd)
+examples=$build/examples
+peer=$build/tests/tools/peer
+work=$(mktemp -d "${TMPDIR:-/tmp}/verbatim-test-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+unset VB_FABRIC VB_DEVICE
+
+skip() { echo "$*"; exit 77; }
+fail() { echo "failed: $*"; exit 1; }
+
+# await SECONDS COMMAND...: until it succeeds
+await() {
+	local deadline=$((SECONDS + $1 + 1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for: $*"
+		sleep 0.05
+	done
+}
+
+port_in() { sed -n 's/.*listening on port \([0-9]*\),.*/\1/p' "$1"; }
+listens() { [ -n "$(port_in "$1")" ] || ! kill -0 "$2"; }
+
+# start NAME COMMAND...: a server in the background, its output in NAME.out and NAME.err; sets $port and $server
+start() {
+	local name=$1
+	shift
+	"$@" >"$name.out" 2>"$name.err" &
+	server=$!
+	await 10 listens "$name.err" "$server"
+	port=$(port_in "$name.err")
+	[ -n "$port" ] || { cat "$name.err"; fail "$1 does not listen"; }
+}
+
+# exits STATUS COMMAND...
+exits() {
+	local want=$1 status=0
+	shift
+	"$@" || status=$?
+	[ "$status" -eq "$want" ] || fail "exit status $status, not $want: $*"
+}
+
+# ends STATUS PROCESS: waits for it
+ends() { exits "$1" wait "$2"; }
+
+# says FILE REGEX...: each is in it
+says() {
+	local file=$1 regex
+	shift
+	for regex in "$@"; do
+		grep -Eq -- "$regex" "$file" || { cat "$file"; fail "$(basename "$file") does not say: $regex"; }
+	done
+}
+
+one_line() { [ "$(wc -l <"$1")" -eq 1 ] || { cat "$1"; fail "$(basename "$1") is not one line"; }; }
+
+now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
+
+end_jobs() {
+	local pid
+	for pid in $(jobs -p); do
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	wait
+}
+
+run_tests() {
+	local name status number=0 failed=0
+	echo "1..$#"
+	for name in "$@"; do
+		number=$((number + 1)) status=0
+		mkdir "$work/$name"
+		(
+			set -e
+			trap end_jobs EXIT
+			cd "$work/$name"
+			"$name"
+		) >"$work/log" 2>&1 || status=$?
+		case $status in
+		0) echo "ok $number - $name" ;;
+		77) echo "ok $number - $name # SKIP $(tail -n 1 "$work/log")" ;;
+		*)
+			echo "not ok $number - $name"
+			sed 's/^/# /' "$work/log"
+			failed=1
+			;;
+		esac
+	done
+	exit $failed
+}
