@@ -101,13 +101,14 @@ static int serve_all(struct vb_listener *l, struct vb__address at, struct vb_err
 		if (rc == 0 && l->peps[0])
 			vb__address_set_port(&at, l->port);
 	}
+	if (rc == 0 && !l->peps[0] && !l->description[0])
+		rc = vb__fabric_fail_missing(l->settings.fabric, "listen", err);
 	if (rc == 0 && !l->peps[0])
 		rc = vb__fail(err, &(struct vb__failure){
 					   .code = VB_ERR_NO_DEVICE,
 					   .operation = "listen on",
 					   .object = at.text,
-					   .cause = l->description[0] ? l->description
-								      : "no fabric was built in",
+					   .cause = l->description,
 				   });
 	if (rc)
 		stop_serving(l);

@@ -48,7 +48,7 @@ struct vb__flusher {
 struct vb_channel {
 	struct vb__ep *ep;
 	struct vb__settings settings;
-	char description[320];
+	char description[512];
 	uint32_t max_message;
 
 	pthread_mutex_t lock;

@@ -288,10 +288,7 @@ int vb_channel_connect(const char *host, const char *port, const struct vb_optio
 		return rc;
 	count = list_candidates(candidates, addresses, rc, settings.fabric);
 	if (!count)
-		return vb__fail(err, &(struct vb__failure){
-					     .code = VB_ERR_UNSUPPORTED,
-					     .operation = "connect",
-					     .cause = "this build has not the fabric asked for" });
+		return vb__fabric_fail_missing(settings.fabric, "connect", err);
 	deadline = vb__now_ns() + vb__ms(settings.connect_timeout_ms);
 	for (;;) {
 		rc = try_all(candidates, count, &settings, deadline, channel);

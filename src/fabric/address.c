@@ -50,29 +50,32 @@ void vb__address_set_port(struct vb__address *a, uint16_t port)
 	put_in_words(a);
 }
 
-/* Link-local addresses mean something only together with their interface. */
-static bool same_six(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b)
+/* Every address as one of IPv6, so that IPv4 and its form inside IPv6 are the same. */
+static struct in6_addr as_six(const struct sockaddr *sa)
 {
-	if (IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr) && a->sin6_scope_id != b->sin6_scope_id)
-		return false;
-	return !memcmp(&a->sin6_addr, &b->sin6_addr, sizeof(a->sin6_addr));
+	struct in6_addr six = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+	if (sa->sa_family == AF_INET6)
+		return ((const struct sockaddr_in6 *)sa)->sin6_addr;
+	memcpy(&six.s6_addr[12], &((const struct sockaddr_in *)sa)->sin_addr, 4);
+	return six;
 }
 
-/* The same host: an IPv4 address is equal to its form inside IPv6. */
+/* Link-local addresses mean something only together with their interface. */
+static uint32_t scope_of(const struct sockaddr *sa)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)sa;
+
+	if (sa->sa_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
+		return 0;
+	return six->sin6_scope_id;
+}
+
 static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
-	const struct in6_addr *six;
+	struct in6_addr six_a = as_six(a), six_b = as_six(b);
 
-	if (a->sa_family == AF_INET && b->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	if (a->sa_family == AF_INET6 && b->sa_family == AF_INET6)
-		return same_six((const struct sockaddr_in6 *)a, (const struct sockaddr_in6 *)b);
-	if (a->sa_family == AF_INET)
-		return same_host(b, a);
-	six = &((const struct sockaddr_in6 *)a)->sin6_addr;
-	return IN6_IS_ADDR_V4MAPPED(six) &&
-	       !memcmp(&six->s6_addr[12], &((const struct sockaddr_in *)b)->sin_addr, 4);
+	return !memcmp(&six_a, &six_b, sizeof(six_a)) && scope_of(a) == scope_of(b);
 }
 
 static in_port_t raw_port(const struct sockaddr *a)

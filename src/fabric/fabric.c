@@ -12,6 +12,22 @@ const struct vb__fabric *const vb__fabrics[] = {
 	NULL,
 };
 
+int vb__fabric_fail_missing(enum vb_fabric fabric, const char *operation, struct vb_error *err)
+{
+	bool verbs = fabric == VB_FABRIC_VERBS;
+
+	return vb__fail(
+		err, &(struct vb__failure){
+			     .code = VB_ERR_UNSUPPORTED,
+			     .operation = operation,
+			     .cause = verbs ? "the verbs fabric was not built into this library"
+					    : "the ofi fabric was not built into this library",
+			     .hint = verbs ? "use ofi, or build with libibverbs and librdmacm "
+					     "(-Dverbs=enabled)"
+					   : "use verbs, or build with libfabric (-Dofi=enabled)",
+		     });
+}
+
 int vb__ep_open(const struct vb__fabric *fabric, const struct vb__ep_attr *attr,
 		const struct vb__address *peer, uint64_t deadline_ns, struct vb__ep **ep,
 		struct vb_error *err)

@@ -185,6 +185,9 @@ extern const struct vb__fabric *const vb__fabrics[];
 extern const struct vb__fabric vb__verbs_fabric;
 extern const struct vb__fabric vb__ofi_fabric;
 
+/* Fails with the fact that this build has not the fabric that was asked for. */
+int vb__fabric_fail_missing(enum vb_fabric fabric, const char *operation, struct vb_error *err);
+
 /* ---- Connecting side ---- */
 
 /*

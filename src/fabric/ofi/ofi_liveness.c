@@ -62,7 +62,7 @@ static void set(int fd, int option, int value)
 
 void ofi_liveness_start(struct ofi_ep *ep)
 {
-	struct sockaddr_storage local, peer;
+	struct sockaddr_storage local = { .ss_family = AF_UNSPEC }, peer = local;
 	size_t local_len = sizeof(local), peer_len = sizeof(peer);
 	int seconds = (int)(ep->peer_timeout_ms / 4000), on = 1;
 	struct vb__address address;
