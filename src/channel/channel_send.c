@@ -220,42 +220,41 @@ static int wait_ticket(struct vb_channel *ch, int64_t ticket, struct vb_error *e
 	return ch->done_well >= ticket ? 0 : vb__fail_again(err, &ch->failure);
 }
 
-static int send_pieces(struct vb_channel *ch, const struct iovec *pieces, int count, bool blocking,
-		       struct vb_error *err)
+/* All of it; returns a ticket, or an error. */
+static int64_t send_or_post(struct vb_channel *ch, struct message *m, struct vb_error *err)
 {
-	struct message m = { .pieces = pieces, .count = count, .blocking = blocking };
 	int64_t ticket = 0;
 	int rc;
 
 	vb__error_clear(err);
-	rc = measure(ch, &m, err);
+	rc = measure(ch, m, err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&ch->lock);
-	rc = send_message(ch, &m, &ticket, err);
-	if (rc == 0 && ticket)
+	rc = send_message(ch, m, &ticket, err);
+	if (rc == 0 && ticket && !m->keep)
 		rc = wait_ticket(ch, ticket, err);
+	if (rc == 0 && !ticket)
+		ticket = ch->done;
 	pthread_mutex_unlock(&ch->lock);
-	return rc;
+	return rc ? rc : ticket;
+}
+
+static int send_pieces(struct vb_channel *ch, const struct iovec *pieces, int count, bool blocking,
+		       struct vb_error *err)
+{
+	struct message m = { .pieces = pieces, .count = count, .blocking = blocking };
+	int64_t ticket = send_or_post(ch, &m, err);
+
+	return ticket < 0 ? (int)ticket : 0;
 }
 
 static int64_t post_pieces(struct vb_channel *ch, const struct iovec *pieces, int count,
 			   bool blocking, struct vb_error *err)
 {
 	struct message m = { .pieces = pieces, .count = count, .blocking = blocking, .keep = true };
-	int64_t ticket = 0;
-	int rc;
 
-	vb__error_clear(err);
-	rc = measure(ch, &m, err);
-	if (rc)
-		return rc;
-	pthread_mutex_lock(&ch->lock);
-	rc = send_message(ch, &m, &ticket, err);
-	if (rc == 0 && !ticket)
-		ticket = ch->done;
-	pthread_mutex_unlock(&ch->lock);
-	return rc ? rc : ticket;
+	return send_or_post(ch, &m, err);
 }
 
 int vb_channel_send(struct vb_channel *ch, const void *message, size_t len, struct vb_error *err)

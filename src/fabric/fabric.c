@@ -2,6 +2,8 @@
 /* The common books of all fabrics: who is built in, what is outstanding, which memory belongs where. */
 #include "fabric/fabric.h"
 
+#include <errno.h>
+
 const struct vb__fabric *const vb__fabrics[] = {
 #ifdef VB_HAVE_VERBS
 	&vb__verbs_fabric,
@@ -156,4 +158,38 @@ void vb__ep_down(struct vb__ep *ep, const struct vb__failure *cause)
 {
 	vb__fail(&ep->down, cause);
 	ep->state = VB__EP_DOWN;
+}
+
+void vb__ep_down_silent(struct vb__ep *ep)
+{
+	vb__ep_down(ep, &(struct vb__failure){
+				.code = VB_ERR_LOST,
+				.native_kind = VB_NATIVE_ERRNO,
+				.native = ETIMEDOUT,
+				.operation = "connection to",
+				.object = ep->peer,
+				.cause = "the peer's host does not answer any more",
+				.hint = "check the peer and the link to it",
+			});
+}
+
+void vb__ep_down_gone(struct vb__ep *ep)
+{
+	vb__ep_down(ep, &(struct vb__failure){
+				.code = VB_ERR_LOST,
+				.operation = "connection to",
+				.object = ep->peer,
+				.cause = "the peer ended it without a farewell",
+				.hint = "look at the peer: it was killed or crashed",
+			});
+}
+
+void vb__ep_down_closed(struct vb__ep *ep)
+{
+	vb__ep_down(ep, &(struct vb__failure){
+				.code = VB_ERR_CLOSED,
+				.operation = "connection to",
+				.object = ep->peer,
+				.cause = "closed on this side",
+			});
 }

@@ -265,4 +265,11 @@ void vb__ep_up(struct vb__ep *ep);
 /* Turns the state to DOWN; the first cause stays. */
 void vb__ep_down(struct vb__ep *ep, const struct vb__failure *cause);
 
+/* The usual causes: the peer was not heard for the peer time-out; it went without a farewell. */
+void vb__ep_down_silent(struct vb__ep *ep);
+void vb__ep_down_gone(struct vb__ep *ep);
+
+/* We end it ourselves. */
+void vb__ep_down_closed(struct vb__ep *ep);
+
 #endif

@@ -18,15 +18,6 @@ struct link {
 	} remote;
 };
 
-static const struct vb__fabric *fabric_of(const struct side *side)
-{
-	for (const struct vb__fabric *const *f = vb__fabrics; *f; f++)
-		if (!strcmp((*f)->name, side->fabric))
-			return *f;
-	CHECK(!"the fabric is built in");
-	return NULL;
-}
-
 static void post(struct link *l, enum vb__op_kind kind, uint64_t id, size_t at, size_t len)
 {
 	struct vb__sge sge = { .addr = l->memory + at, .len = len, .mr = l->mr };

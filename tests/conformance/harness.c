@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "fabric/fabric.h"
+
 #define TIME_LIMIT_S 60u
 
 static struct {
@@ -175,6 +177,15 @@ bool is_filled(const void *from, size_t len, uint32_t seed)
 			return false;
 	}
 	return true;
+}
+
+const struct vb__fabric *fabric_of(const struct side *side)
+{
+	for (const struct vb__fabric *const *f = vb__fabrics; *f; f++)
+		if (!strcmp((*f)->name, side->fabric))
+			return *f;
+	CHECK(!"the fabric is built in");
+	return NULL;
 }
 
 int count_fds(void)

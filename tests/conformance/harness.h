@@ -82,6 +82,10 @@ void await_step(struct side *side, int step);
 void fill(void *to, size_t len, uint32_t seed);
 bool is_filled(const void *from, size_t len, uint32_t seed);
 
+/* The table of the fabric under test, for tests below the channel. */
+struct vb__fabric;
+const struct vb__fabric *fabric_of(const struct side *side);
+
 int count_fds(void);
 void sleep_ms(unsigned ms);
 

@@ -15,15 +15,6 @@ static void nobody(struct side *side)
 	(void)side;
 }
 
-static const struct vb__fabric *fabric_of(const struct side *side)
-{
-	for (const struct vb__fabric *const *f = vb__fabrics; *f; f++)
-		if (!strcmp((*f)->name, side->fabric))
-			return *f;
-	CHECK(!"the fabric is built in");
-	return NULL;
-}
-
 static struct vb__settings settings_of(struct side *side)
 {
 	struct vb__settings settings;

@@ -157,13 +157,7 @@ static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_en
 		vb__ep_up(&ep->base);
 		ofi_liveness_start(ep);
 	} else if (event == FI_SHUTDOWN) {
-		vb__ep_down(&ep->base, &(struct vb__failure){
-					       .code = VB_ERR_LOST,
-					       .operation = "connection to",
-					       .object = ep->base.peer,
-					       .cause = "the peer ended it without a farewell",
-					       .hint = "look at the peer: it was killed or crashed",
-				       });
+		vb__ep_down_gone(&ep->base);
 	}
 }
 
@@ -262,10 +256,7 @@ void ofi_ep_disconnect(struct vb__ep *base)
 	if (ep->ep && (base->state == VB__EP_UP || base->state == VB__EP_DOWN))
 		fi_shutdown(ep->ep, 0);
 	if (base->state == VB__EP_UP)
-		vb__ep_down(base, &(struct vb__failure){ .code = VB_ERR_CLOSED,
-							 .operation = "connection to",
-							 .object = base->peer,
-							 .cause = "closed on this side" });
+		vb__ep_down_closed(base);
 }
 
 void ofi_ep_close(struct vb__ep *base)

@@ -121,14 +121,6 @@ void ofi_liveness_check(struct ofi_ep *ep)
 		ep->silent_since_ns = now;
 	if (now - ep->silent_since_ns < vb__ms(ep->peer_timeout_ms) / 2)
 		return;
-	vb__ep_down(&ep->base, &(struct vb__failure){
-				       .code = VB_ERR_LOST,
-				       .native_kind = VB_NATIVE_ERRNO,
-				       .native = FI_ETIMEDOUT,
-				       .operation = "connection to",
-				       .object = ep->base.peer,
-				       .cause = "the peer's host does not answer any more",
-				       .hint = "check the peer and the link to it",
-			       });
+	vb__ep_down_silent(&ep->base);
 	fi_shutdown(ep->ep, 0);
 }

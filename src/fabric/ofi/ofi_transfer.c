@@ -163,13 +163,7 @@ static void learn_why_flushed(struct ofi_ep *ep)
 	if (ep->base.state == VB__EP_DOWN)
 		return;
 	ofi_events(ep);
-	vb__ep_down(&ep->base, &(struct vb__failure){
-				       .code = VB_ERR_LOST,
-				       .operation = "connection to",
-				       .object = ep->base.peer,
-				       .cause = "the peer is gone",
-				       .hint = "look at the peer: it was killed or crashed",
-			       });
+	vb__ep_down_gone(&ep->base);
 }
 
 static int take_error(struct ofi_ep *ep, struct vb__completion *done)

@@ -433,10 +433,7 @@ void verbs_ep_disconnect(struct vb__ep *base)
 	if (base->state != VB__EP_UP && base->state != VB__EP_CONNECTING)
 		return;
 	rdma_disconnect(ep->id);
-	vb__ep_down(base, &(struct vb__failure){ .code = VB_ERR_CLOSED,
-						 .operation = "connection to",
-						 .object = base->peer,
-						 .cause = "closed on this side" });
+	vb__ep_down_closed(base);
 }
 
 void verbs_ep_close(struct vb__ep *base)

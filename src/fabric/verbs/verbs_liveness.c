@@ -61,15 +61,7 @@ void verbs_probe_done(struct verbs_ep *ep)
 
 static void declare_lost(struct verbs_ep *ep)
 {
-	vb__ep_down(&ep->base, &(struct vb__failure){
-				       .code = VB_ERR_LOST,
-				       .native_kind = VB_NATIVE_ERRNO,
-				       .native = ETIMEDOUT,
-				       .operation = "connection to",
-				       .object = ep->base.peer,
-				       .cause = "the peer's host does not answer any more",
-				       .hint = "check the peer and the link to it",
-			       });
+	vb__ep_down_silent(&ep->base);
 	rdma_disconnect(ep->id);
 }
 

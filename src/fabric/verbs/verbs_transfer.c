@@ -178,15 +178,7 @@ static void learn_why_flushed(struct verbs_ep *ep)
 	if (ep->base.state != VB__EP_DOWN)
 		verbs_look_after(ep);
 	if (ep->base.state != VB__EP_DOWN)
-		vb__ep_down(&ep->base, &(struct vb__failure){
-					       .code = VB_ERR_LOST,
-					       .native_kind = VB_NATIVE_WC,
-					       .native = IBV_WC_WR_FLUSH_ERR,
-					       .operation = "connection to",
-					       .object = ep->base.peer,
-					       .cause = "the peer is gone",
-					       .hint = "look at the peer: it was killed or crashed",
-				       });
+		vb__ep_down_gone(&ep->base);
 }
 
 static void on_bad_status(struct verbs_ep *ep, const struct ibv_wc *wc, enum vb__op_kind kind)
