@@ -138,9 +138,9 @@ int vb_channel_wait(struct vb_channel *channel, int64_t ticket, struct vb_error 
 /* ---- Event loops ---- */
 
 /*
- * As their namesakes, but never blocking: VB_ERR_AGAIN means that nothing was
- * done, call again when the descriptor below is readable (it may wake you for
- * nothing). vb_channel_try_send copies: the buffer is the caller's on return.
+ * As their namesakes, but never blocking: VB_ERR_AGAIN means that it is not
+ * done yet, call again when the descriptor below is readable (it may wake you
+ * for nothing). After the first vb_channel_try_finish nothing can be sent. vb_channel_try_send copies: the buffer is the caller's on return.
  */
 int vb_listener_try_accept(struct vb_listener *listener, struct vb_channel **channel,
 			   struct vb_error *err);
@@ -153,12 +153,11 @@ int vb_channel_try_finish(struct vb_channel *channel, struct vb_error *err);
 
 /*
  * A descriptor for poll or epoll, for reading only. Wait on it only after a
- * _try_ call on the same object returned VB_ERR_AGAIN: that arms it. While one
- * thread waits on it, no other may be in a blocking call on the same object.
- * It belongs to the library.
+ * _try_ call on the same object returned VB_ERR_AGAIN: that arms it. It belongs
+ * to the library. Negative if no descriptors are left.
  */
 int vb_listener_fd(const struct vb_listener *listener);
-int vb_channel_fd(const struct vb_channel *channel);
+int vb_channel_fd(struct vb_channel *channel);
 
 /* ---- Looking at it ---- */
 

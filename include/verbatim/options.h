@@ -46,8 +46,8 @@ struct vb_options {
 	/* AF_INET or AF_INET6 only; both if not given. */
 	int family;
 
-	/* The largest message, and how many are buffered each way. The smaller of both ends
-	 * counts. 256 KiB and 2. */
+	/* The largest message, and how many are buffered each way. The smallest of what both
+	 * ends ask for and both devices can do counts. 256 KiB and 2. */
 	uint32_t max_message_bytes;
 	uint32_t depth;
 

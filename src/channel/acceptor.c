@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "channel/channel_state.h"
@@ -18,6 +18,7 @@
 #define FABRICS_MAX 2
 #define COMING_MAX 64u
 #define PORT_TRIES 16
+#define FRUITLESS_MAX 200u
 
 /* A connection that is being made. */
 struct coming {
@@ -33,7 +34,9 @@ struct vb_listener {
 	unsigned coming_count;
 	struct vb__waiter waiter;
 	uint16_t port;
-	char description[480];
+	unsigned fruitless; /* times it was woken for nothing, in a row */
+	struct vb_error done_without;
+	char description[320];
 };
 
 static void add_words(struct vb_listener *l, const char *fabric, const char *words)
@@ -70,6 +73,7 @@ static int serve(struct vb_listener *l, const struct vb__fabric *fabric,
 		if (!can_do_without(l, &why))
 			return vb__fail_again(err, &why);
 		add_words(l, fabric->name, why.cause);
+		l->done_without = why;
 		return 0;
 	}
 	while (l->peps[i])
@@ -89,6 +93,18 @@ static void stop_serving(struct vb_listener *l)
 	l->description[0] = '\0';
 }
 
+/* The last fabric's reason is the one that can be mended; the words are those of all. */
+static int fail_nothing_served(struct vb_listener *l, const struct vb__address *at,
+			       struct vb_error *err)
+{
+	struct vb_error *why = &l->done_without;
+
+	snprintf(why->operation, sizeof(why->operation), "listen on");
+	snprintf(why->object, sizeof(why->object), "%s", at->text);
+	snprintf(why->cause, sizeof(why->cause), "%s", l->description);
+	return vb__fail_again(err, why);
+}
+
 /* Every fabric at this address, the later ones at the port that the first one got. */
 static int serve_all(struct vb_listener *l, struct vb__address at, struct vb_error *err)
 {
@@ -104,12 +120,7 @@ static int serve_all(struct vb_listener *l, struct vb__address at, struct vb_err
 	if (rc == 0 && !l->peps[0] && !l->description[0])
 		rc = vb__fabric_fail_missing(l->settings.fabric, "listen", err);
 	if (rc == 0 && !l->peps[0])
-		rc = vb__fail(err, &(struct vb__failure){
-					   .code = VB_ERR_NO_DEVICE,
-					   .operation = "listen on",
-					   .object = at.text,
-					   .cause = l->description,
-				   });
+		rc = fail_nothing_served(l, &at, err);
 	if (rc)
 		stop_serving(l);
 	return rc;
@@ -297,8 +308,10 @@ static int answer_requests(struct vb_listener *l, struct vb_error *err)
 	int rc = 0;
 
 	for (int i = 0; i < FABRICS_MAX && l->peps[i]; i++) {
-		while ((rc = vb__pep_next(l->peps[i], &request, err)) > 0)
+		while ((rc = vb__pep_next(l->peps[i], &request, err)) > 0) {
+			l->fruitless = 0;
 			answer(l, request);
+		}
 		if (rc < 0)
 			return rc;
 	}
@@ -338,7 +351,7 @@ static struct vb_channel *next_arrived(struct vb_listener *l, bool *again)
 			continue;
 		}
 		forget(l, at);
-		epoll_ctl(l->waiter.epoll, EPOLL_CTL_DEL, ch->ep->wait_fd, NULL);
+		vb__waiter_remove(&l->waiter, ch->ep->wait_fd);
 		if (progress == ARRIVED)
 			return ch;
 		vb__log(&l->settings.log, VB_LOG_WARNING, "a peer went away while connecting");
@@ -352,10 +365,26 @@ static bool arm(struct vb_listener *l)
 {
 	bool safe = true;
 
-	vb__waiter_check(&l->waiter, VB__READY_WAKE);
 	for (int i = 0; i < FABRICS_MAX && l->peps[i]; i++)
 		safe &= vb__pep_arm(l->peps[i]) == 0;
 	return safe;
+}
+
+/*
+ * A fabric that cannot take a connection for want of descriptors wakes us again
+ * and again, without a word. It gets better when some are closed.
+ */
+static void slow_down(struct vb_listener *l)
+{
+	struct timespec pause = { .tv_nsec = 10000000 };
+
+	if (++l->fruitless < FRUITLESS_MAX)
+		return;
+	if (l->fruitless == FRUITLESS_MAX)
+		vb__log(&l->settings.log, VB_LOG_WARNING,
+			"the listener is woken without anybody to serve: too few file "
+			"descriptors? raise `ulimit -n`");
+	nanosleep(&pause, NULL);
 }
 
 static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **channel,
@@ -376,6 +405,7 @@ static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **
 			break;
 		if (again || !arm(l))
 			continue;
+		slow_down(l);
 		if (!blocking)
 			return VB_ERR_AGAIN;
 		vb__waiter_sleep(l->waiter.epoll, UINT64_MAX);

@@ -30,7 +30,7 @@ static int fail_untaken(struct vb_channel *ch, struct vb_error *err)
 {
 	return vb__fail(err, &(struct vb__failure){
 				     .code = VB_ERR_CLOSED,
-				     .operation = "close",
+				     .operation = "end the channel to",
 				     .object = ch->ep->peer,
 				     .cause = "the peer closed before it had taken all messages",
 			     });

@@ -9,9 +9,14 @@ const char *vb_version(void)
 	return VB_VERSION;
 }
 
-int vb_channel_fd(const struct vb_channel *ch)
+int vb_channel_fd(struct vb_channel *ch)
 {
-	return ch->ep->wait_fd;
+	int fd;
+
+	pthread_mutex_lock(&ch->lock);
+	fd = vb__loop_open(ch);
+	pthread_mutex_unlock(&ch->lock);
+	return fd;
 }
 
 const char *vb_channel_description(const struct vb_channel *ch)

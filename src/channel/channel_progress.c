@@ -4,7 +4,7 @@
  * whoever needs something handles whatever has completed for everybody. One
  * thread at a time sleeps on the descriptor, the others on a condition.
  */
-#include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "channel/channel_state.h"
@@ -22,6 +22,7 @@ static void tell_others(struct vb_channel *ch, unsigned news)
 		pthread_cond_broadcast(&ch->changed);
 	if (ch->sleeper_for & news)
 		vb__ep_wake(ch->ep);
+	vb__loop_tell(ch, news);
 }
 
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause)
@@ -205,6 +206,13 @@ static unsigned poll_for_change(struct vb_channel *ch, unsigned polls)
 	return made;
 }
 
+static unsigned polls_within(uint64_t budget_ns, uint64_t poll_ns)
+{
+	uint64_t polls = budget_ns / poll_ns + 1;
+
+	return polls < UINT_MAX ? (unsigned)polls : UINT_MAX;
+}
+
 /*
  * Busy-waits for about spin_us; true if anything changed or the time is not
  * over. The time is counted in polls, because reading a clock may take longer
@@ -225,7 +233,7 @@ static bool spin(struct vb_channel *ch)
 	made = poll_for_change(ch, POLLS_TO_MEASURE);
 	took = vb__now_ns() - start;
 	if (made == POLLS_TO_MEASURE)
-		ch->spin_polls = (unsigned)(budget * made / (took ? took : 1)) + 1;
+		ch->spin_polls = polls_within(budget, took / made + 1);
 	return ch->changes != before || took < budget;
 }
 
@@ -265,17 +273,22 @@ void vb__channel_wait(struct vb_channel *ch, unsigned news)
 	ch->blocked_senders += sender;
 	wait_for(ch, news | VB__NEWS_STATE);
 	ch->blocked_senders -= sender;
+	/* An event loop in another thread may have been armed for what was taken here. */
+	vb__loop_tell(ch, ch->loop.watched);
 }
 
 bool vb__channel_would_block(struct vb_channel *ch, unsigned news)
 {
 	bool sender = news & VB__NEWS_SENT, quiet;
 
+	vb__loop_looks(ch, news | VB__NEWS_STATE);
 	ch->blocked_senders += sender;
 	quiet = vb__channel_progress(ch) == 0;
 	vb__packet_post_control(ch);
 	ch->blocked_senders -= sender;
 	quiet = quiet && vb__ep_arm(ch->ep) == 0;
+	if (quiet)
+		vb__loop_waits(ch, news | VB__NEWS_STATE);
 	if (ch->sleeper_for)
 		vb__ep_wake(ch->ep); /* it was armed for that thread, which must look again */
 	return quiet;

@@ -140,6 +140,8 @@ static bool put_together(struct vb_channel *ch, const struct message *m)
 	if (!(ch->ep->caps & VB__CAP_SLOW_POST) ||
 	    vb__credits_used(&ch->credits) < vb__credits_half(&ch->credits))
 		return false;
+	if (!vb__flusher_ready(ch))
+		return false;
 	out->slot = vb__slot_take(&ch->tx);
 	if (!out->slot)
 		return false;
@@ -296,7 +298,7 @@ int vb_channel_wait(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
 
 	vb__error_clear(err);
 	pthread_mutex_lock(&ch->lock);
-	if (ticket > ch->posted)
+	if (ticket < 0 || ticket > ch->posted)
 		rc = vb__fail_invalid(err, "wait", "ticket %lld was never given",
 				      (long long)ticket);
 	else
@@ -338,6 +340,8 @@ int vb_region_open(struct vb_channel *ch, void *addr, size_t len, struct vb_regi
 	vb__error_clear(err);
 	if (!addr || !len)
 		return vb__fail_invalid(err, "region", "it is empty");
+	if (len > UINTPTR_MAX - (uintptr_t)addr)
+		return vb__fail_invalid(err, "region", "it reaches beyond the end of memory");
 	region = calloc(1, sizeof(*region));
 	if (!region)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);

@@ -126,6 +126,7 @@ void vb__channel_destroy(struct vb_channel *ch)
 	struct vb_region *region;
 
 	vb__flusher_stop(ch);
+	vb__loop_close(ch);
 	/* The endpoint first: nothing may write into memory that is gone. */
 	vb__ep_close(ch->ep);
 	while ((region = ch->regions)) {

@@ -19,7 +19,6 @@ enum vb__news {
 	VB__NEWS_RECEIVED = 1, /* messages, the peer's end */
 	VB__NEWS_SENT = 2,     /* credits, free slots, finished tickets */
 	VB__NEWS_STATE = 4,    /* up, down */
-	VB__NEWS_ALL = 7,
 };
 
 /* Received packets in order, and how far the first of them is read. */
@@ -36,6 +35,16 @@ struct vb__outbox {
 	struct vb__slot *slot; /* NULL: none open */
 	size_t used;
 	uint32_t messages;
+};
+
+/*
+ * An event loop's view. It waits for what its last calls said AGAIN for; if
+ * such news is taken by a call for something else, or by another thread, its
+ * descriptor stays readable until it has looked.
+ */
+struct vb__loop {
+	int epoll, wake;	   /* 0: nobody has asked for the descriptor */
+	unsigned watched, pending; /* news waited for; of those, what has come */
 };
 
 /* A thread for fabrics that post slowly: sends the outbox if nobody else does. */
@@ -67,6 +76,7 @@ struct vb_channel {
 	struct vb__inbox inbox;
 	struct vb__outbox outbox;
 	struct vb__flusher flusher;
+	struct vb__loop loop;
 	struct vb_region *regions;
 
 	/* Serial numbers of data packets, which are also tickets. */
@@ -127,6 +137,19 @@ bool vb__channel_would_block(struct vb_channel *ch, unsigned news);
 /* The channel is broken; the first cause stays. Returns its code. */
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);
 
+/* ---- event_loop.c: lock held ---- */
+
+/* The descriptor; negative if it could not be made. */
+int vb__loop_open(struct vb_channel *ch);
+
+/* News has come, for whoever it was. */
+void vb__loop_tell(struct vb_channel *ch, unsigned news);
+
+/* The loop looks for such news itself now; it will wait for it. */
+void vb__loop_looks(struct vb_channel *ch, unsigned news);
+void vb__loop_waits(struct vb_channel *ch, unsigned news);
+void vb__loop_close(struct vb_channel *ch);
+
 /* ---- packets.c: lock held ---- */
 
 /* Posts the receive of a slot. */
@@ -149,7 +172,8 @@ void vb__inbox_release(struct vb_channel *ch);
 void vb__outbox_push(struct vb_channel *ch);
 
 /* ---- flusher.c ---- */
-void vb__flusher_wake(struct vb_channel *ch); /* lock held */
-void vb__flusher_stop(struct vb_channel *ch); /* lock not held */
+bool vb__flusher_ready(struct vb_channel *ch); /* lock held; starts it, false if it cannot */
+void vb__flusher_wake(struct vb_channel *ch);  /* lock held */
+void vb__flusher_stop(struct vb_channel *ch);  /* lock not held */
 
 #endif

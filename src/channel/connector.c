@@ -183,6 +183,9 @@ static void describe(struct vb_channel *ch, const struct candidate *c, unsigned 
 static const struct candidate *most_telling(const struct candidate *c, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
+		if (is_final(c[i].answer.code))
+			return &c[i];
+	for (unsigned i = 0; i < count; i++)
 		if (!c[i].hopeless)
 			return &c[i];
 	return &c[0];

@@ -59,15 +59,20 @@ static bool start(struct vb_channel *ch)
 	return rc == 0;
 }
 
+bool vb__flusher_ready(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+
+	if (!f->running)
+		f->running = start(ch);
+	return f->running;
+}
+
 void vb__flusher_wake(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
 
-	if (!f->running) {
-		f->running = start(ch);
-		if (!f->running)
-			vb__outbox_push(ch); /* no thread, no waiting for company */
-	} else if (f->idle) {
+	if (f->idle) {
 		f->idle = false;
 		pthread_cond_signal(&f->wanted);
 	}
@@ -82,6 +87,7 @@ void vb__flusher_stop(struct vb_channel *ch)
 	running = f->running;
 	f->stop = true;
 	f->running = false;
+	ch->changes++; /* it may be spinning */
 	pthread_cond_signal(&f->wanted);
 	vb__ep_wake(ch->ep); /* it may be the one that sleeps there */
 	pthread_cond_broadcast(&ch->changed);

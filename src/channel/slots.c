@@ -26,7 +26,10 @@ static int map(struct vb__slots *s, struct vb_error *err)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->memory == MAP_FAILED) {
 		s->memory = NULL;
-		return vb__fail_errno(err, errno, "mmap", "message buffers");
+		vb__fail_errno(err, errno, "mmap", "message buffers");
+		vb__error_hint(err, "%zu bytes: choose a smaller depth or message size",
+			       s->memory_bytes);
+		return VB_ERR_NOMEM;
 	}
 	for (unsigned i = 0; i < s->count; i++) {
 		s->slot[i].number = i;

@@ -87,7 +87,6 @@ enum vb_err vb__err_from_errno(int errnum)
 	case EPIPE:
 	case ENOTCONN:
 		return VB_ERR_LOST;
-
 	case EOPNOTSUPP:
 	case ENOSYS:
 		return VB_ERR_UNSUPPORTED;

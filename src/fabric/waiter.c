@@ -50,6 +50,11 @@ int vb__waiter_add(struct vb__waiter *w, int fd, uint32_t ready_bit, struct vb_e
 	return 0;
 }
 
+void vb__waiter_remove(struct vb__waiter *w, int fd)
+{
+	epoll_ctl(w->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
 static int start_ticking(struct vb__waiter *w, uint32_t tick_ms, struct vb_error *err)
 {
 	struct timespec period = { .tv_sec = tick_ms / 1000,

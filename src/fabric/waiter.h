@@ -43,6 +43,8 @@ int vb__waiter_open(struct vb__waiter *w, uint32_t tick_ms, struct vb_error *err
 /* Adds a descriptor that will show up as `ready_bit`. */
 int vb__waiter_add(struct vb__waiter *w, int fd, uint32_t ready_bit, struct vb_error *err);
 
+void vb__waiter_remove(struct vb__waiter *w, int fd);
+
 /*
  * What is ready now, as bits. Does not block. Of ticks and wakes those in
  * `take` are taken; a wake is for the thread that sleeps or is about to.

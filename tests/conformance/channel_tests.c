@@ -519,6 +519,43 @@ static void nonblocking_client(struct side *side)
 	close_well(ch);
 }
 
+/* Credits that a call for something else takes in must still wake the loop that waits for them. */
+static void taken_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+
+	await_step(side, 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(recv_well(ch, &message), 3000);
+	CHECK_EQ(vb_channel_try_recv(ch, &message, NULL), VB_ERR_AGAIN); /* returns the credits */
+	signal_step(side, 1);
+	await_step(side, 2);
+	CHECK_EQ(recv_well(ch, &message), 1);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void taken_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct pollfd p = { .fd = vb_channel_fd(ch), .events = POLLIN };
+	uint8_t buffer[3000] = { 0 };
+	const void *message;
+	struct vb_error err;
+
+	while (vb_channel_try_send(ch, buffer, sizeof(buffer), &err) == 0)
+		;
+	signal_step(side, 0);
+	await_step(side, 1);
+	sleep_ms(50); /* the credits are here, or nearly */
+	CHECK_EQ(vb_channel_try_recv(ch, &message, &err), VB_ERR_AGAIN);
+	CHECK_EQ(poll(&p, 1, 1500), 1); /* less than a tick of the keep-alive */
+	CHECK_EQ(vb_channel_try_send(ch, buffer, 1, &err), 0);
+	signal_step(side, 2);
+	close_well(ch);
+}
+
 #define MANY 100
 
 /*
@@ -669,6 +706,7 @@ const struct test channel_tests[] = {
 	{ "posted_messages_leave_a_region_intact_and_its_buffers_come_back", zero_copy_server_deep,
 	  zero_copy_client },
 	{ "event_loop_needs_no_blocking_call", nonblocking_server, nonblocking_client },
+	{ "event_loop_is_woken_for_what_another_call_took", taken_server, taken_client },
 	{ "hundred_connections_to_one_listener", small_many_server, small_many_client },
 	{ "descriptors_are_given_back_after_each_connection", again_server, again_client },
 	{ "channel_and_listener_tell_what_was_chosen", describe_server, describe_client },

@@ -73,10 +73,10 @@ static int no_provider(struct vb_error *err, int result, const char *provider,
 	char object[160];
 
 	snprintf(object, sizeof(object), "provider %s for %s", provider, address->text);
-	ofi_fail(err, result, "fi_getinfo", object);
+	result = ofi_fail(err, result, "fi_getinfo", object);
 	vb__error_hint(err, "see `fi_info -p %s -t FI_EP_MSG` for what libfabric offers here",
 		       provider);
-	return VB_ERR_NO_DEVICE;
+	return result;
 }
 
 static int copy_address(const struct vb__address *address, void **to, size_t *len)
@@ -127,7 +127,8 @@ int ofi_info_get(const struct vb__settings *settings, const struct vb__address *
 					      FI_MR_PROV_KEY;
 		hints->domain_attr->threading = FI_THREAD_DOMAIN;
 		hints->fabric_attr->prov_name = strdup(provider);
-		result = ask(address, source, hints, info);
+		if (hints->fabric_attr->prov_name) /* else any provider would do */
+			result = ask(address, source, hints, info);
 		fi_freeinfo(hints);
 	}
 	return result ? no_provider(err, result, provider, address) : 0;

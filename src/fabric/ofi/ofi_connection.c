@@ -161,6 +161,30 @@ static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_en
 	}
 }
 
+/* What the provider says when something else than a Verbatim listener is there. */
+static bool explain_refusal(struct ofi_ep *ep, int fi_errnum)
+{
+	bool closed = fi_errnum == FI_EINPROGRESS || fi_errnum == FI_EIO;
+
+	if (!closed && fi_errnum != FI_ENOPROTOOPT)
+		return false;
+	vb__ep_down(
+		&ep->base,
+		&(struct vb__failure){
+			.code = closed ? VB_ERR_REFUSED : VB_ERR_PROTOCOL,
+			.native_kind = VB_NATIVE_FI,
+			.native = fi_errnum,
+			.operation = "connect to",
+			.object = ep->base.peer,
+			.cause = closed ? "the other side closed before it answered"
+					: "what listens there does not speak Verbatim's protocol",
+			.hint = closed ? "it is busy, out of resources, or another program: check "
+					 "the port and its log"
+				       : "check the port",
+		});
+	return true;
+}
+
 static void on_event_error(struct ofi_ep *ep)
 {
 	uint8_t data[256];
@@ -172,6 +196,8 @@ static void on_event_error(struct ofi_ep *ep)
 		return;
 	if (entry.err_data && entry.err_data_size)
 		keep_peer_data(&ep->base, entry.err_data, entry.err_data_size);
+	if (connecting && explain_refusal(ep, entry.err))
+		return;
 	ofi_fail(&error, entry.err, connecting ? "connect to" : "connection to", ep->base.peer);
 	if (ep->base.down.code == VB_OK)
 		ep->base.down = error;

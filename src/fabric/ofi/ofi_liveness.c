@@ -77,7 +77,8 @@ void ofi_liveness_start(struct ofi_ep *ep)
 	}
 	ep->socket = find_socket((struct sockaddr *)&local, (struct sockaddr *)&peer);
 	if (ep->socket < 0) {
-		vb__log(&ep->log, VB_LOG_DEBUG, "no socket of provider %s found: no keep-alives",
+		vb__log(&ep->log, VB_LOG_WARNING,
+			"no socket of provider %s found: a dead host will not be noticed",
 			ep->base.device);
 		return;
 	}

@@ -38,7 +38,7 @@ struct verbs_ep {
 	bool iwarp;
 	uint8_t responder_resources, initiator_depth;
 	struct vb__idle idle;
-	int expected; /* connecting: the CM event that was seen last */
+	int last_event; /* of the CM, while connecting */
 	struct verbs_probe probe;
 
 	struct verbs_device *device;

@@ -103,7 +103,7 @@ static void on_cm_event(struct verbs_ep *ep, const struct rdma_cm_event *event)
 	default:
 		on_failure(ep, event);
 	}
-	ep->expected = event->event;
+	ep->last_event = event->event;
 }
 
 static void take_cm_events(struct verbs_ep *ep)
@@ -195,7 +195,7 @@ static int await(struct verbs_ep *ep, enum rdma_cm_event_type wanted, const char
 		take_cm_events(ep);
 		if (ep->base.state == VB__EP_DOWN)
 			return vb__fail_again(err, &ep->base.down);
-		if (ep->expected == (int)wanted)
+		if (ep->last_event == (int)wanted)
 			return 0;
 		if (vb__now_ns() >= deadline_ns)
 			return fail_timeout(err, operation, ep->base.peer);
@@ -239,7 +239,7 @@ static int resolve(struct verbs_ep *ep, const struct vb__address *peer, uint64_t
 {
 	int rc;
 
-	ep->expected = NOTHING_YET;
+	ep->last_event = NOTHING_YET;
 	if (rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)&peer->sa, ms_left(deadline_ns)) !=
 	    0) {
 		if (errno == ENODEV)
@@ -311,7 +311,7 @@ static int make(const struct vb__ep_attr *attr, struct verbs_ep **out, struct vb
 	ep->log = attr->settings->log;
 	ep->peer_timeout_ms = attr->settings->peer_timeout_ms;
 	ep->waiter = VB__WAITER_NONE;
-	ep->expected = NOTHING_YET;
+	ep->last_event = NOTHING_YET;
 	atomic_init(&ep->async_event, NOTHING_YET);
 	rc = vb__waiter_open(&ep->waiter, ep->peer_timeout_ms / VB__TICKS, err);
 	if (rc == 0)
@@ -369,7 +369,7 @@ int verbs_ep_connect(struct vb__ep *base, const void *data, size_t len, uint64_t
 	struct verbs_ep *ep = (struct verbs_ep *)base;
 	struct rdma_conn_param param = conn_param(ep, data, len);
 
-	ep->expected = NOTHING_YET;
+	ep->last_event = NOTHING_YET;
 	if (rdma_connect(ep->id, &param) != 0)
 		return verbs_fail(err, errno, "rdma_connect", base->peer);
 	base->state = VB__EP_CONNECTING;
