@@ -9,8 +9,9 @@
  *
  *	--send N           send N messages, then receive until the end (0: only receive)
  *	--duplex           receive while sending
+ *	--pause MS         before that, as a program that has other things to do
  *	--size BYTES       of the largest message (1000)
- *	--peer-timeout MS
+ *	--peer-timeout MS, --connect-timeout MS
  *	--channels N       listen: accept so many, one after another (1)
  *
  * Prints for each channel a line `channel FABRIC DEVICE` when it is there, one
@@ -35,6 +36,7 @@ struct plan {
 	uint64_t send;
 	uint32_t size;
 	bool duplex;
+	uint32_t pause_ms;
 	int channels;
 	struct vb_options options;
 	uint8_t *pattern; /* size + SHIFTS bytes */
@@ -132,8 +134,11 @@ static void receive_all(struct run *run)
 
 static void exchange(struct run *run)
 {
+	struct timespec pause = { .tv_sec = run->plan->pause_ms / 1000,
+				  .tv_nsec = (long)(run->plan->pause_ms % 1000) * 1000000 };
 	pthread_t sender;
 
+	nanosleep(&pause, NULL);
 	if (!run->plan->duplex) {
 		send_all(run);
 		if (run->send_error.code == VB_OK)
@@ -220,8 +225,10 @@ static bool read_options(int argc, char **argv, struct plan *plan)
 	static const struct option known[] = {
 		{ "send", required_argument, NULL, 's' },
 		{ "duplex", no_argument, NULL, 'd' },
+		{ "pause", required_argument, NULL, 'p' },
 		{ "size", required_argument, NULL, 'b' },
 		{ "peer-timeout", required_argument, NULL, 't' },
+		{ "connect-timeout", required_argument, NULL, 'o' },
 		{ "channels", required_argument, NULL, 'c' },
 		{ 0 },
 	};
@@ -232,10 +239,14 @@ static bool read_options(int argc, char **argv, struct plan *plan)
 			plan->send = strtoull(optarg, NULL, 10);
 		else if (option == 'd')
 			plan->duplex = true;
+		else if (option == 'p')
+			plan->pause_ms = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (option == 'b')
 			plan->size = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (option == 't')
 			plan->options.peer_timeout_ms = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 'o')
+			plan->options.connect_timeout_ms = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (option == 'c')
 			plan->channels = atoi(optarg);
 		else
@@ -252,8 +263,9 @@ int main(int argc, char **argv)
 	int status = 1;
 
 	if (!read_options(argc, argv, &plan)) {
-		fprintf(stderr, "usage: peer [--send N] [--duplex] [--size BYTES] "
-				"[--peer-timeout MS] [--channels N] listen|connect HOST:PORT\n");
+		fprintf(stderr, "usage: peer [--send N] [--duplex] [--pause MS] [--size BYTES] "
+				"[--peer-timeout MS] [--connect-timeout MS] [--channels N] "
+				"listen|connect HOST:PORT\n");
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);

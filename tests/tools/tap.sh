@@ -1,11 +1,12 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034	# what is set here is used by those who source it
 # For test scripts: runs the functions they name as tests, in TAP. Sourced with the build directory as $1.
 #
 #	. tap.sh
-#	it_does_this() { ...; }		# runs under set -e in a subshell; its output is shown if it fails
+#	it_does_this() { ...; }		# runs under set -e in a subshell; its output is shown if it fails, and all NAME.err
 #	run_tests it_does_this ...
 #
-# Whatever a test starts with `start` or & ends with it; $work is removed at the end.
+# Whatever a test starts with `start` or & ends with it (so without timeout(1) around it, whose child would live on);
+# $work is removed at the end.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source=$(cd "$here/../.." && pwd)
 build=$(cd "${1:?usage: $0 BUILD_DIR}" && pwd)
@@ -15,7 +16,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/verbatim-test-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-unset VB_FABRIC VB_DEVICE
+unset VB_FABRIC VB_DEVICE LD_LIBRARY_PATH # meson test sets the last, to the build under test
 
 skip() { echo "$*"; exit 77; }
 fail() { echo "failed: $*"; exit 1; }
@@ -52,8 +53,12 @@ exits() {
 	[ "$status" -eq "$want" ] || fail "exit status $status, not $want: $*"
 }
 
-# ends STATUS PROCESS: waits for it
-ends() { exits "$1" wait "$2"; }
+# ends STATUS PROCESS: within half a minute
+ends() {
+	await 30 gone "$2"
+	exits "$1" wait "$2"
+}
+gone() { ! kill -0 "$1"; }
 
 # says FILE REGEX...: each is in it
 says() {
@@ -63,6 +68,9 @@ says() {
 		grep -Eq -- "$regex" "$file" || { cat "$file"; fail "$(basename "$file") does not say: $regex"; }
 	done
 }
+
+# lacks FILE REGEX: it is not in it
+lacks() { ! grep -E -- "$2" "$1" || fail "$(basename "$1") says: $2"; }
 
 one_line() { [ "$(wc -l <"$1")" -eq 1 ] || { cat "$1"; fail "$(basename "$1") is not one line"; }; }
 
@@ -80,20 +88,22 @@ run_tests() {
 	local name status number=0 failed=0
 	echo "1..$#"
 	for name in "$@"; do
-		number=$((number + 1)) status=0
+		number=$((number + 1))
 		mkdir "$work/$name"
+		# Not as part of a condition, where set -e would not count.
 		(
 			set -e
 			trap end_jobs EXIT
 			cd "$work/$name"
 			"$name"
-		) >"$work/log" 2>&1 || status=$?
+		) >"$work/log" 2>&1
+		status=$?
 		case $status in
 		0) echo "ok $number - $name" ;;
 		77) echo "ok $number - $name # SKIP $(tail -n 1 "$work/log")" ;;
 		*)
 			echo "not ok $number - $name"
-			sed 's/^/# /' "$work/log"
+			{ cat "$work/log"; (cd "$work/$name" && tail -n 5 -- *.err /dev/null); } 2>&1 | sed 's/^/# /'
 			failed=1
 			;;
 		esac
