@@ -72,7 +72,10 @@ static int serve(struct vb_listener *l, const struct vb__fabric *fabric,
 	if (rc) {
 		if (!can_do_without(l, &why))
 			return vb__fail_again(err, &why);
-		add_words(l, fabric->name, why.cause);
+		add_words(l, fabric->name,
+			  why.code == VB_ERR_IN_USE
+				  ? "an iWARP device has the port, it takes its ports from TCP"
+				  : why.cause);
 		l->done_without = why;
 		return 0;
 	}

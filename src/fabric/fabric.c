@@ -162,15 +162,17 @@ void vb__ep_down(struct vb__ep *ep, const struct vb__failure *cause)
 
 void vb__ep_down_silent(struct vb__ep *ep)
 {
-	vb__ep_down(ep, &(struct vb__failure){
-				.code = VB_ERR_LOST,
-				.native_kind = VB_NATIVE_ERRNO,
-				.native = ETIMEDOUT,
-				.operation = "connection to",
-				.object = ep->peer,
-				.cause = "the peer's host does not answer any more",
-				.hint = "check the peer and the link to it",
-			});
+	vb__ep_down(ep,
+		    &(struct vb__failure){
+			    .code = VB_ERR_LOST,
+			    .native_kind = VB_NATIVE_ERRNO,
+			    .native = ETIMEDOUT,
+			    .operation = "connection to",
+			    .object = ep->peer,
+			    .cause = "the peer's host does not answer any more",
+			    .hint = "check the peer, the link to it, and that the path takes large "
+				    "packets (compare the MTU at both ends)",
+		    });
 }
 
 void vb__ep_down_gone(struct vb__ep *ep)

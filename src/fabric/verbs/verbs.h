@@ -54,7 +54,7 @@ struct verbs_mr {
 struct verbs_pep {
 	struct vb__pep base;
 	struct rdma_event_channel *cm;
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id, *id_four; /* the second beside a wildcard of IPv6 */
 	char only_device[64];
 	struct vb__log log;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listening by rdma_cm, and the table of the verbs backend. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,18 +50,38 @@ static void name_devices(char *to, size_t size)
 		ibv_free_device_list(list);
 }
 
+static int listen_at(struct verbs_pep *pep, const struct vb__address *at, bool only_six,
+		     struct rdma_cm_id **id, struct vb_error *err)
+{
+	int yes = 1;
+
+	if (rdma_create_id(pep->cm, id, NULL, RDMA_PS_TCP) != 0)
+		return verbs_fail(err, errno, "rdma_create_id", at->text);
+	if (only_six &&
+	    rdma_set_option(*id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &yes, sizeof(yes)) != 0)
+		return verbs_fail(err, errno, "rdma_set_option", at->text);
+	if (rdma_bind_addr(*id, (struct sockaddr *)&at->sa) != 0)
+		return fail_listen(err, errno, "rdma_bind_addr", at->text);
+	if (rdma_listen(*id, BACKLOG) != 0)
+		return fail_listen(err, errno, "rdma_listen", at->text);
+	pep->base.port = ntohs(rdma_get_src_port(*id));
+	return 0;
+}
+
+/* iWARP does not serve IPv4 by the wildcard of IPv6: that takes a second one. */
 static int start(struct verbs_pep *pep, const struct vb__address *at, struct vb_error *err)
 {
-	struct sockaddr *sa = (struct sockaddr *)&at->sa;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&at->sa;
+	bool wildcard = six->sin6_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct vb__address four;
+	int rc = listen_at(pep, at, wildcard, &pep->id, err);
 
-	if (rdma_create_id(pep->cm, &pep->id, NULL, RDMA_PS_TCP) != 0)
-		return verbs_fail(err, errno, "rdma_create_id", at->text);
-	if (rdma_bind_addr(pep->id, sa) != 0)
-		return fail_listen(err, errno, "rdma_bind_addr", at->text);
-	if (rdma_listen(pep->id, BACKLOG) != 0)
-		return fail_listen(err, errno, "rdma_listen", at->text);
-	pep->base.port = ntohs(rdma_get_src_port(pep->id));
-	return 0;
+	if (rc || !wildcard)
+		return rc;
+	vb__address_from(&four, (struct sockaddr *)&any);
+	vb__address_set_port(&four, pep->base.port);
+	return listen_at(pep, &four, false, &pep->id_four, err);
 }
 
 int verbs_listen(const struct vb__settings *settings, const struct vb__address *at,
@@ -134,7 +155,8 @@ int verbs_next_request(struct vb__pep *base, struct vb__request **request, struc
 			if (!made)
 				unwanted = event->id;
 		}
-		if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && event->id == pep->id) {
+		if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL &&
+		    (event->id == pep->id || event->id == pep->id_four)) {
 			int rc = verbs_fail_cm(err, event, "listen on", pep->base.device);
 
 			rdma_ack_cm_event(event);
@@ -166,6 +188,8 @@ void verbs_pep_close(struct vb__pep *base)
 {
 	struct verbs_pep *pep = (struct verbs_pep *)base;
 
+	if (pep->id_four)
+		rdma_destroy_id(pep->id_four);
 	if (pep->id)
 		rdma_destroy_id(pep->id);
 	if (pep->cm)

@@ -11,14 +11,14 @@
 
 /*
  * The exponent of the ACK time-out: 4.096 µs * 2^n, tried 1 + VERBS_RETRIES
- * times, and devices may take up to four times as long.
+ * times. The device must not give up before the peer time-out is over, or a
+ * short outage would end the connection; that it is over, the probe tells.
  */
 uint8_t verbs_ack_timeout(uint32_t peer_timeout_ms)
 {
-	uint64_t budget_ns = vb__ms(peer_timeout_ms) / (4 * (1 + VERBS_RETRIES));
-	uint8_t n = 8; /* 1 ms: less is a hazard on a loaded machine */
+	uint8_t n = 8;
 
-	while (n < 20 && (UINT64_C(4096) << (n + 1)) <= budget_ns)
+	while (n < 31 && (UINT64_C(4096) << n) * (1 + VERBS_RETRIES) < vb__ms(peer_timeout_ms))
 		n++;
 	return n;
 }
