@@ -11,8 +11,8 @@
 #include "channel/channel_state.h"
 #include "core/clock.h"
 
-/* While there are other candidates, one must not take all the time. */
-#define ATTEMPT_MS 3000u
+/* While there are other candidates, one must not take all the time. rdma_cm repeats a lost request after 4.3 s. */
+#define ATTEMPT_MS 5000u
 #define PAUSE_FIRST_MS 20u
 #define PAUSE_MAX_MS 250u
 
