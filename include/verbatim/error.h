@@ -40,6 +40,10 @@ enum vb_err {
 	VB_ERR_REMOTE_ACCESS = -19, /* the peer's memory may not be accessed like this */
 	VB_ERR_FLUSHED = -20,	    /* given up because the connection went down */
 	VB_ERR_SYSTEM = -21,	    /* a system or library call failed; see native */
+	VB_ERR_IO = -22,  /* a file, pipe or command failed: input or output, not the connection */
+	VB_ERR_KEY = -23, /* the peer does not know our key, or we do not know its */
+	VB_ERR_CORRUPT = -24,	  /* data arrived other than it was sent */
+	VB_ERR_INTERRUPTED = -25, /* somebody wanted it to stop */
 };
 
 /* What the number in vb_error.native is. */
@@ -51,6 +55,7 @@ enum vb_native {
 	VB_NATIVE_CM,	 /* enum rdma_cm_event_type */
 	VB_NATIVE_ASYNC, /* enum ibv_event_type */
 	VB_NATIVE_FI,	 /* an error number of libfabric */
+	VB_NATIVE_TLS,	 /* an error number of OpenSSL */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <verbatim/channel.h>
 #include <verbatim/error.h>
 #include <verbatim/options.h>
+#include <verbatim/transfer.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -34,13 +34,17 @@ static const struct {
 	{ VB_ERR_REMOTE_ACCESS, "VB_ERR_REMOTE_ACCESS", "remote access error" },
 	{ VB_ERR_FLUSHED, "VB_ERR_FLUSHED", "given up, the connection went down" },
 	{ VB_ERR_SYSTEM, "VB_ERR_SYSTEM", "system error" },
+	{ VB_ERR_IO, "VB_ERR_IO", "input or output failed" },
+	{ VB_ERR_KEY, "VB_ERR_KEY", "the keys differ" },
+	{ VB_ERR_CORRUPT, "VB_ERR_CORRUPT", "data was corrupted on its way" },
+	{ VB_ERR_INTERRUPTED, "VB_ERR_INTERRUPTED", "interrupted" },
 };
 
 static const char *const native_names[] = {
 	[VB_NATIVE_NONE] = "",		 [VB_NATIVE_ERRNO] = "errno",
 	[VB_NATIVE_GAI] = "getaddrinfo", [VB_NATIVE_WC] = "wc status",
 	[VB_NATIVE_CM] = "cm event",	 [VB_NATIVE_ASYNC] = "async event",
-	[VB_NATIVE_FI] = "fi_errno",
+	[VB_NATIVE_FI] = "fi_errno",	 [VB_NATIVE_TLS] = "openssl",
 };
 
 const char *vb_err_name(enum vb_err code)
@@ -137,6 +141,15 @@ int vb__fail_errno(struct vb_error *err, int errnum, const char *operation, cons
 				.hint = errnum == EMFILE ? "too many open files: raise `ulimit -n`"
 							 : NULL,
 			});
+}
+
+int vb__fail_io(struct vb_error *err, int errnum, const char *operation, const char *object)
+{
+	return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_IO,
+						    .native_kind = VB_NATIVE_ERRNO,
+						    .native = errnum,
+						    .operation = operation,
+						    .object = object });
 }
 
 int vb__fail_invalid(struct vb_error *err, const char *operation, const char *format, ...)

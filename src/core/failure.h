@@ -27,6 +27,9 @@ int vb__fail(struct vb_error *err, const struct vb__failure *failure);
 /* The common case: a system call failed with `errnum`; the code is derived from it. */
 int vb__fail_errno(struct vb_error *err, int errnum, const char *operation, const char *object);
 
+/* The same for what the user reads from or writes to: always VB_ERR_IO. */
+int vb__fail_io(struct vb_error *err, int errnum, const char *operation, const char *object);
+
 /* An argument makes no sense; the cause is formatted. */
 int vb__fail_invalid(struct vb_error *err, const char *operation, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -17,6 +17,12 @@ static inline void vb__put32(uint8_t *to, uint32_t v)
 	vb__put16(to + 2, (uint16_t)(v >> 16));
 }
 
+static inline void vb__put64(uint8_t *to, uint64_t v)
+{
+	vb__put32(to, (uint32_t)v);
+	vb__put32(to + 4, (uint32_t)(v >> 32));
+}
+
 static inline uint16_t vb__get16(const uint8_t *from)
 {
 	return (uint16_t)(from[0] | from[1] << 8);
@@ -25,6 +31,11 @@ static inline uint16_t vb__get16(const uint8_t *from)
 static inline uint32_t vb__get32(const uint8_t *from)
 {
 	return vb__get16(from) | (uint32_t)vb__get16(from + 2) << 16;
+}
+
+static inline uint64_t vb__get64(const uint8_t *from)
+{
+	return vb__get32(from) | (uint64_t)vb__get32(from + 4) << 32;
 }
 
 #endif

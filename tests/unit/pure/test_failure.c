@@ -9,7 +9,7 @@
 #include "suite.h"
 
 #define FIRST_CODE VB_ERR_INVALID
-#define LAST_CODE VB_ERR_SYSTEM
+#define LAST_CODE VB_ERR_INTERRUPTED
 
 static void every_code_has_a_name_and_a_text_of_its_own(void **state)
 {

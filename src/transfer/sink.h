@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sinks: where the bytes of a transfer go. Nothing is seen under the target's
+ * name before `finish` has succeeded, where the target is a regular file.
+ */
+#ifndef VB_TRANSFER_SINK_H
+#define VB_TRANSFER_SINK_H
+
+#include <sys/types.h>
+
+#include <verbatim/transfer.h>
+
+#include "wire/block.h"
+
+/* What the sender tells of the input beforehand. */
+struct vb__origin {
+	uint64_t total_bytes; /* UINT64_MAX: not known */
+	mode_t mode;	      /* permissions of a regular file; 0 if it was none */
+	bool sparse;
+};
+
+struct vb__sink {
+	const struct vb__sink_ops *ops;
+};
+
+struct vb__sink_ops {
+	/*
+	 * Stores a block whose hash is right. `data` is page-aligned; NULL for a hole. Any number
+	 * of threads, blocks in any order; a stream makes each thread wait for its block's turn,
+	 * so whoever brings a block must not be needed for bringing earlier ones.
+	 */
+	int (*put)(struct vb__sink *sink, const struct vb__block *block, const void *data,
+		   struct vb_error *err);
+
+	/* All `total_bytes` were put: makes them stand, and calls output.at_end. */
+	int (*finish)(struct vb__sink *sink, uint64_t total_bytes, struct vb_error *err);
+
+	/* Frees it. Without a `finish` that succeeded nothing is left behind. */
+	void (*close)(struct vb__sink *sink);
+};
+
+struct vb__sink_options {
+	enum vb_direct direct;
+	bool fsync;
+	int cancel_fd; /* readable: the transfer is given up, `put` must not block any longer */
+};
+
+/* Opens an output. Touches nothing that exists under the target's name, if that is a regular file. */
+int vb__sink_open(const struct vb_output *output, const struct vb__origin *origin,
+		  const struct vb__sink_options *options, struct vb__sink **sink,
+		  struct vb_error *err);
+
+/* Of the kinds of sink: sink_stream.c, sink_file.c. */
+int vb__stream_sink_open(int fd, bool own, const struct vb_output *output,
+			 const struct vb__sink_options *options, struct vb__sink **sink,
+			 struct vb_error *err);
+int vb__file_sink_open(const struct vb_output *output, const struct vb__origin *origin,
+		       const struct vb__sink_options *options, struct vb__sink **sink,
+		       struct vb_error *err);
+
+#endif

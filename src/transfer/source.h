@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sources: where the bytes of a transfer come from. A source hands out blocks
+ * in ascending order of their offsets, without gaps or overlaps.
+ */
+#ifndef VB_TRANSFER_SOURCE_H
+#define VB_TRANSFER_SOURCE_H
+
+#include <sys/types.h>
+
+#include <verbatim/transfer.h>
+
+#include "wire/block.h"
+
+struct vb__source {
+	const struct vb__source_ops *ops;
+	uint64_t total_bytes; /* UINT64_MAX: not known before the end */
+	mode_t mode;	      /* permissions of a regular file; 0 if it is none */
+	bool sparse;	      /* it has holes */
+};
+
+struct vb__source_ops {
+	/*
+	 * Takes the next block: sets its offset, length (up to `room` if it has
+	 * data) and flags. A stream also reads it, to `buffer`, and blocks until
+	 * there is something. Returns 1, 0 at the end, or an error. One thread
+	 * at a time, and not again after it returned 0 or an error.
+	 */
+	int (*next)(struct vb__source *source, void *buffer, size_t room, struct vb__block *block,
+		    struct vb_error *err);
+
+	/* Reads the block's data if `next` has not. Any number of threads. `buffer` is page-aligned. */
+	int (*fill)(struct vb__source *source, void *buffer, const struct vb__block *block,
+		    struct vb_error *err);
+
+	/* All was read: is the input content? Calls input.at_end. */
+	int (*finish)(struct vb__source *source, struct vb_error *err);
+
+	void (*close)(struct vb__source *source);
+};
+
+/*
+ * Opens an input. `cancel_fd` becomes readable when the transfer is given up:
+ * then `next` must not block any longer but return VB_ERR_INTERRUPTED.
+ * What kind of source it is depends on what the input is: regular files and
+ * block devices are read by position, all else as a stream.
+ */
+int vb__source_open(const struct vb_input *input, enum vb_direct direct, int cancel_fd,
+		    struct vb__source **source, struct vb_error *err);
+
+/* Of the kinds of source: source_stream.c, source_file.c. They take the descriptor over if `own`. */
+int vb__stream_source_open(int fd, bool own, const struct vb_input *input, int cancel_fd,
+			   struct vb__source **source, struct vb_error *err);
+int vb__file_source_open(int fd, bool own, const struct vb_input *input, enum vb_direct direct,
+			 struct vb__source **source, struct vb_error *err);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks on the wire: the trailer, and the hash that covers it and the data. */
+#include "wire/block.h"
+
+#include <xxhash.h>
+
+#include "wire/bytes.h"
+
+#define HASHED 32u /* bytes of the trailer that the hash covers: all before it */
+
+static void encode_hashed(uint8_t to[HASHED], const struct vb__block *block)
+{
+	vb__put64(to, block->offset);
+	vb__put64(to + 8, block->length);
+	vb__put32(to + 16, block->file);
+	vb__put32(to + 20, block->flags);
+	vb__put64(to + 24, 0);
+}
+
+uint64_t vb__block_hash(const struct vb__block *block, const void *data)
+{
+	uint8_t trailer[HASHED];
+
+	encode_hashed(trailer, block);
+	return XXH3_64bits_withSeed(data, vb__block_data_bytes(block),
+				    XXH3_64bits(trailer, sizeof(trailer)));
+}
+
+void vb__block_encode(uint8_t to[VB__BLOCK_TRAILER], const struct vb__block *block)
+{
+	encode_hashed(to, block);
+	vb__put64(to + HASHED, block->hash);
+}
+
+bool vb__block_decode(struct vb__block *block, const uint8_t *message, size_t received)
+{
+	const uint8_t *trailer;
+
+	if (received < VB__BLOCK_TRAILER)
+		return false;
+	trailer = message + received - VB__BLOCK_TRAILER;
+	*block = (struct vb__block){
+		.offset = vb__get64(trailer),
+		.length = vb__get64(trailer + 8),
+		.file = vb__get32(trailer + 16),
+		.flags = vb__get32(trailer + 20),
+		.hash = vb__get64(trailer + HASHED),
+	};
+	if (block->flags & ~(uint32_t)VB__BLOCK_HOLE || vb__get64(trailer + 24) != 0)
+		return false;
+	return block->length && block->offset + block->length > block->offset &&
+	       vb__block_data_bytes(block) == received - VB__BLOCK_TRAILER;
+}

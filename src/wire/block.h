@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks: the unit of a transfer. A message of a rail is the block's data and
+ * behind it, so that the data lies on a page's start, what it is. See docs/protocol.md.
+ */
+#ifndef VB_WIRE_BLOCK_H
+#define VB_WIRE_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VB__BLOCK_TRAILER 40u
+
+enum vb__block_flag {
+	VB__BLOCK_HOLE = 1, /* zeros that are not sent */
+};
+
+struct vb__block {
+	uint64_t offset; /* within the file or stream */
+	uint64_t length; /* bytes; of a hole any number */
+	uint32_t file;	 /* which one; 0 in a transfer of one */
+	uint32_t flags;
+	uint64_t hash; /* XXH3 of the data, seeded with all of the above */
+};
+
+/* How many bytes of data a block brings along. */
+static inline uint64_t vb__block_data_bytes(const struct vb__block *block)
+{
+	return block->flags & VB__BLOCK_HOLE ? 0 : block->length;
+}
+
+/* Computes the hash from `data` and everything else in the block. */
+uint64_t vb__block_hash(const struct vb__block *block, const void *data);
+
+/* Writes the trailer to `to`, which is behind the data. */
+void vb__block_encode(uint8_t to[VB__BLOCK_TRAILER], const struct vb__block *block);
+
+/*
+ * Reads the trailer of a message of `received` bytes; the data is at its start.
+ * False: it makes no sense. The hash is not checked.
+ */
+bool vb__block_decode(struct vb__block *block, const uint8_t *message, size_t received);
+
+#endif
