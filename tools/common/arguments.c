@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line: options by getopt_long, in any place before "--", and what stands between them. */
+#include "common/arguments.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <verbatim/verbatim.h>
+
+#include "common/console.h"
+#include "common/exit_code.h"
+#include "common/flag.h"
+#include "common/help.h"
+#include "common/quantity.h"
+
+#define FLAGS_MAX 64
+#define LONG_ONLY 256 /* what getopt_long returns for the flag of index 0 */
+
+/* HOST PORT KEY FILE. More are counted, but not kept. */
+#define WORDS_MAX 4
+
+struct words {
+	char *word[WORDS_MAX];
+	int count;
+	const char *value; /* of the last option */
+};
+
+static void add_word(struct words *words, char *word)
+{
+	if (words->count < WORDS_MAX)
+		words->word[words->count] = word;
+	words->count++;
+}
+
+const char *tool_name(enum tool tool)
+{
+	return tool == RDSEND ? "rdsend" : "rdrecv";
+}
+
+__attribute__((format(printf, 2, 3))) static int misused(const struct arguments *a,
+							 const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	console_error("%s; try '%s --help'", text, tool_name(a->tool));
+	return EXIT_USAGE;
+}
+
+/* ---- Options ---- */
+
+/* What getopt_long wants to know. In order ('-'), so that it can be seen what stood before "--". */
+static void describe(enum tool tool, char *letters, struct option *names)
+{
+	*letters++ = '-';
+	*letters++ = ':';
+	for (int i = 0; flags[i].name || flags[i].help; i++) {
+		if (!flags[i].name || !(flags[i].tools & tool))
+			continue;
+		*names++ = (struct option){ .name = flags[i].name,
+					    .has_arg = flags[i].value ? required_argument
+								      : no_argument,
+					    .val = LONG_ONLY + i };
+		if (!flags[i].letter)
+			continue;
+		*letters++ = flags[i].letter;
+		if (flags[i].value)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	*names = (struct option){ 0 };
+}
+
+static const struct flag *flag_of(int code)
+{
+	if (code >= LONG_ONLY)
+		return &flags[code - LONG_ONLY];
+	for (const struct flag *flag = flags; flag->name || flag->help; flag++)
+		if (flag->letter && flag->letter == code)
+			return flag;
+	return NULL;
+}
+
+static int bad_option(const struct arguments *a, int code, const char *word)
+{
+	const struct flag *flag = optopt ? flag_of(optopt) : NULL;
+
+	if (code == ':' && flag)
+		return misused(a, "option --%s needs a value: %s", flag->name, flag->value);
+	if (flag && optopt >= LONG_ONLY)
+		return misused(a, "option --%s takes no value", flag->name);
+	if (optopt)
+		return misused(a, "unknown option '-%c'", optopt);
+	return misused(a, "unknown or ambiguous option '%.200s'", word);
+}
+
+/* Reads options and the words between them up to "--" or the end. -1: go on. */
+static int read_options(struct arguments *a, struct words *words, int argc, char **argv)
+{
+	struct option names[FLAGS_MAX];
+	char letters[2 * FLAGS_MAX];
+	int code;
+
+	describe(a->tool, letters, names);
+	opterr = 0;
+	optind = 0; /* starts afresh */
+	while ((code = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+		const struct flag *flag = code == 1 ? NULL : flag_of(code);
+
+		words->value = optarg;
+		if (code == 1)
+			add_word(words, optarg);
+		else if (!flag)
+			return bad_option(a, code, argv[optind - 1]);
+		else if (flag_set(flag, a, optarg) != 0)
+			return misused(a, "--%s: '%.200s' is not %s", flag->name, optarg,
+				       flag->wanted);
+		if (a->request != REQUEST_NONE)
+			break;
+	}
+	return -1;
+}
+
+/* ---- What is not an option ---- */
+
+/* A number must be one; anything else is a service's name, which the library looks up. */
+static bool port_is_fine(const char *port, uint64_t least)
+{
+	uint64_t number;
+
+	if (!*port)
+		return false;
+	if (*port < '0' || *port > '9')
+		return *port != '-' && *port != '+';
+	return quantity_count(port, &number) == 0 && number >= least && number <= 65535;
+}
+
+/* "[::1]" is an address in its brackets. */
+static char *without_brackets(char *host)
+{
+	size_t len = strlen(host);
+
+	if (len < 3 || host[0] != '[' || host[len - 1] != ']')
+		return host;
+	host[len - 1] = '\0';
+	return host + 1;
+}
+
+static int take_words(struct arguments *a, const struct words *words, bool have_key)
+{
+	int i = 0;
+
+	if (a->tool == RDSEND)
+		a->host = without_brackets(words->word[i++]);
+	a->port = words->word[i++];
+	if (!have_key)
+		a->key = words->word[i++];
+	if (i < words->count)
+		a->file = words->word[i];
+	if (a->host && !*a->host)
+		return misused(a, "HOST is empty");
+	if (!port_is_fine(a->port, a->tool == RDSEND ? 1 : 0))
+		return misused(a, "'%.200s' is not a port", a->port);
+	if (a->file && !*a->file)
+		return misused(a, "FILE is empty");
+	if (a->file && strcmp(a->file, "-") == 0)
+		a->file = NULL;
+	return -1;
+}
+
+/*
+ * What follows "--" is the command, unless words are missing still: then it just
+ * ends the options, as usual, and a second "--" begins the command.
+ */
+static void take_rest(struct arguments *a, struct words *words, int wanted, char **rest)
+{
+	while (*rest && words->count < wanted)
+		add_word(words, *rest++);
+	if (*rest && strcmp(*rest, "--") == 0) {
+		a->command = rest + 1;
+		return;
+	}
+	while (*rest)
+		add_word(words, *rest++);
+}
+
+static int check_words(const struct arguments *a, const struct words *words, int wanted,
+		       bool have_key)
+{
+	static const char *const names[] = { "HOST", "PORT", "KEY" };
+	int first = a->tool == RDSEND ? 0 : 1;
+
+	if (words->count < wanted)
+		return misused(a, "%s is missing", names[first + words->count]);
+	if (words->count > wanted + 1)
+		return misused(a, "too many arguments%s",
+			       have_key ? ": with -k or VB_KEY there is no KEY among them" : "");
+	if (a->command && !a->command[0])
+		return misused(a, "no command after '--'");
+	if (a->command && words->count > wanted)
+		return misused(a, "give either FILE or a command, not both");
+	return -1;
+}
+
+static int answer(const struct arguments *a)
+{
+	if (a->request == REQUEST_HELP)
+		help_print(a->tool, stdout);
+	else
+		printf("%s %s\n", tool_name(a->tool), vb_version());
+	if (fflush(stdout) == 0)
+		return EXIT_OK;
+	console_error("cannot write to stdout");
+	return EXIT_FILE;
+}
+
+int arguments_parse(struct arguments *a, enum tool tool, bool have_key, int argc, char **argv)
+{
+	int code, wanted = tool == RDSEND ? 3 : 2;
+	struct words words = { .count = 0 };
+	bool dashes;
+
+	*a = (struct arguments){ .tool = tool };
+	code = read_options(a, &words, argc, argv);
+	if (code >= 0)
+		return code;
+	if (a->request != REQUEST_NONE)
+		return answer(a);
+	have_key = have_key || a->key_file;
+	wanted -= have_key;
+	/* It may also be the value of an option, as the last word of all. */
+	dashes = optind > 1 && strcmp(argv[optind - 1], "--") == 0 &&
+		 words.value != argv[optind - 1];
+	if (dashes && words.count < wanted)
+		take_rest(a, &words, wanted, argv + optind);
+	else if (dashes)
+		a->command = argv + optind;
+	code = check_words(a, &words, wanted, have_key);
+	if (code < 0)
+		code = take_words(a, &words, have_key);
+	if (code < 0 && tool == RDSEND && !a->file && !a->command && a->key_file &&
+	    strcmp(a->key_file, "-") == 0)
+		return misused(a, "stdin cannot be both the key (-k -) and the data");
+	return code;
+}

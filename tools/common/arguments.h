@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of rdsend and rdrecv. */
+#ifndef TOOLS_ARGUMENTS_H
+#define TOOLS_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <verbatim/transfer.h>
+
+#include "common/key.h"
+
+/* Bits, for what both understand. */
+enum tool {
+	RDSEND = 1,
+	RDRECV = 2,
+};
+
+enum request {
+	REQUEST_NONE = 0,
+	REQUEST_HELP,
+	REQUEST_VERSION,
+};
+
+struct arguments {
+	enum tool tool;
+
+	/* NULL where not given. */
+	const char *host; /* rdsend's peer */
+	const char *port;
+	char *key;	  /* still as typed, in argv */
+	const char *file; /* NULL: stdin or stdout */
+	char **command;	  /* ends with NULL */
+
+	const char *key_file; /* "-": stdin */
+	const char *bind;
+	int verbosity; /* -1: quiet */
+	bool json, keep_listening;
+	enum request request;
+
+	/* As far as the command line tells: no key, callbacks or stop_fd. */
+	struct vb_transfer_options options;
+};
+
+/* "rdsend", "rdrecv". */
+const char *tool_name(enum tool tool);
+
+/*
+ * Understands the command line; `have_key` says that none is needed among the arguments. Returns -1
+ * to go on; else the exit code: what was asked for, or what is wrong, has been printed.
+ */
+int arguments_parse(struct arguments *arguments, enum tool tool, bool have_key, int argc,
+		    char **argv);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands. Which one to run, and when, is not decided here. */
+#include "common/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <paths.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/interrupt.h"
+#include "common/trouble.h"
+
+#define GRACE_MS 1000	 /* between SIGTERM and SIGKILL */
+#define EXITING_MS 200	 /* from closing its input to its end, for a command that fails */
+#define BLIND_STEP_MS 10 /* how often to look where the kernel cannot tell of its end */
+
+/* ---- Looking for it ---- */
+
+static int try_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return errno;
+	if (!S_ISREG(st.st_mode))
+		return EACCES;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+static int try_path(const char *name)
+{
+	const char *dir = getenv("PATH");
+	int result = ENOENT;
+
+	for (dir = dir ? dir : _PATH_DEFPATH; dir; dir = *dir ? dir + 1 : NULL) {
+		size_t len = strcspn(dir, ":");
+		char path[4096];
+		int answer;
+
+		snprintf(path, sizeof(path), "%.*s%s%s", (int)len, dir, len ? "/" : "", name);
+		answer = try_file(path);
+		if (answer == 0)
+			return 0;
+		if (answer == EACCES)
+			result = EACCES;
+		dir += len;
+	}
+	return result;
+}
+
+static int not_started(struct vb_error *err, int errnum, const char *name)
+{
+	trouble_errno(err, VB_ERR_IO, errnum, "run", name);
+	if (errnum == ENOENT)
+		snprintf(err->cause, sizeof(err->cause), "command not found");
+	return VB_ERR_IO;
+}
+
+int command_check(char *const *argv, struct vb_error *err)
+{
+	int errnum = !*argv[0]		    ? ENOENT
+		     : strchr(argv[0], '/') ? try_file(argv[0])
+					    : try_path(argv[0]);
+
+	return errnum ? not_started(err, errnum, argv[0]) : 0;
+}
+
+/* ---- Starting it ---- */
+
+/*
+ * A terminal's foreground group stays together: the command may ask for a
+ * password there. Else it gets a group of its own, to end it with all its children.
+ */
+static bool in_foreground(void)
+{
+	int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	bool answer = fd >= 0 && tcgetpgrp(fd) == getpgrp();
+
+	if (fd >= 0)
+		close(fd);
+	return answer;
+}
+
+static void name_it(struct command *command, char *const *argv)
+{
+	size_t used = 0;
+
+	for (; *argv && used < sizeof(command->name); argv++)
+		used += (size_t)snprintf(command->name + used, sizeof(command->name) - used, "%s%s",
+					 used ? " " : "", *argv);
+	if (used >= sizeof(command->name))
+		memcpy(command->name + sizeof(command->name) - 4, "...", 4);
+}
+
+/* Default signals, and no descriptor of ours: libfabric leaves some of its own open. */
+static int spawn(struct command *command, char *const *argv, int theirs, int as)
+{
+	extern char **environ;
+	short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t all, none;
+	int result;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setpgroup(&attributes, 0);
+	if (command->own_group)
+		flags |= POSIX_SPAWN_SETPGROUP;
+	posix_spawnattr_setflags(&attributes, flags);
+	result = posix_spawn_file_actions_adddup2(&actions, theirs, as);
+	if (result == 0)
+		result = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	if (result == 0)
+		result = posix_spawnp(&command->pid, argv[0], &actions, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return result;
+}
+
+/* Has the library left `pipe` open? The spare one shows what it was, if the number was used again. */
+static bool pipe_is_ours(const struct command *command)
+{
+	struct stat pipe, spare;
+
+	return command->role == COMMAND_READ ||
+	       (fstat(command->pipe, &pipe) == 0 && fstat(command->spare, &spare) == 0 &&
+		pipe.st_dev == spare.st_dev && pipe.st_ino == spare.st_ino);
+}
+
+static void close_pipes(struct command *command)
+{
+	if (command->pipe >= 0 && pipe_is_ours(command))
+		close(command->pipe);
+	if (command->spare >= 0)
+		close(command->spare);
+	command->pipe = command->spare = -1;
+}
+
+int command_start(struct command *command, char *const *argv, enum command_role role,
+		  struct vb_error *err)
+{
+	int ends[2], errnum, ours = role == COMMAND_READ ? 0 : 1;
+
+	*command =
+		(struct command){ .role = role, .pid = -1, .watch = -1, .pipe = -1, .spare = -1 };
+	name_it(command, argv);
+	command->own_group = !in_foreground();
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return trouble_errno(err, VB_ERR_SYSTEM, errno, "pipe", "");
+	fcntl(ends[ours], F_SETPIPE_SZ,
+	      1 << 20); /* fewer switches; where it may not be, never mind */
+	command->pipe = ends[ours];
+	if (role == COMMAND_FEED)
+		command->spare = fcntl(ends[ours], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	errnum = role == COMMAND_FEED && command->spare < 0 ? errno : 0;
+	if (!errnum)
+		errnum = spawn(command, argv, ends[!ours],
+			       role == COMMAND_READ ? STDOUT_FILENO : STDIN_FILENO);
+	close(ends[!ours]);
+	if (errnum) {
+		command->pid = -1;
+		close_pipes(command);
+		return not_started(err, errnum, command->name);
+	}
+	command->watch = (int)syscall(SYS_pidfd_open, command->pid, 0);
+	return 0;
+}
+
+/* ---- Its end ---- */
+
+/* Has it ended? It is not reaped, so its number stays its own. */
+static bool has_ended(const struct command *command, siginfo_t *how)
+{
+	*how = (siginfo_t){ 0 };
+	return waitid(P_PID, (id_t)command->pid, how, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+	       how->si_pid == command->pid;
+}
+
+/* Waits so long (-1: for ever) for its end, or, with a stop_fd of at least 0, for that. */
+static bool await_end(const struct command *command, int timeout_ms, int stop_fd, siginfo_t *how)
+{
+	struct pollfd fds[] = { { .fd = command->watch, .events = POLLIN },
+				{ .fd = stop_fd, .events = POLLIN } };
+
+	while (!has_ended(command, how)) {
+		int step = command->watch >= 0 ? timeout_ms : BLIND_STEP_MS;
+
+		if (timeout_ms == 0 || fds[1].revents)
+			return false;
+		if (timeout_ms > 0 && step > timeout_ms)
+			step = timeout_ms;
+		if (poll(fds, 2, step) == 0 && timeout_ms > 0)
+			timeout_ms -= step;
+	}
+	return true;
+}
+
+static int tell_end(const struct command *command, const siginfo_t *how, struct vb_error *err)
+{
+	if (how->si_code == CLD_EXITED && how->si_status == 0)
+		return 0;
+	if (how->si_code == CLD_EXITED)
+		return trouble_say(err, VB_ERR_IO, "command \"%s\" exited with %d", command->name,
+				   how->si_status);
+	return trouble_say(err, VB_ERR_IO, "command \"%s\" was ended by signal %d (%s)",
+			   command->name, how->si_status, strsignal(how->si_status));
+}
+
+int command_at_end(void *arg, struct vb_error *err)
+{
+	struct command *command = arg;
+	siginfo_t how;
+
+	/* The library has closed its end for writing: now there is an end of file. */
+	if (command->role == COMMAND_FEED) {
+		close(command->spare);
+		command->pipe = command->spare = -1;
+	}
+	/* A terminal's ^C reaches the command as well: we were interrupted, it has not failed. */
+	if (!await_end(command, -1, interrupt_fd(), &how) || interrupt_seen())
+		return trouble_say(err, VB_ERR_INTERRUPTED, "interrupted");
+	return tell_end(command, &how, err);
+}
+
+/* A command that fails first closes its pipe: what the library saw of it is only that. */
+static void blame(const struct command *command, struct vb_error *err)
+{
+	siginfo_t how;
+
+	if (command->role != COMMAND_FEED || err->code != VB_ERR_IO ||
+	    err->native_kind != VB_NATIVE_ERRNO || err->native != EPIPE)
+		return;
+	if (await_end(command, EXITING_MS, -1, &how) && tell_end(command, &how, err) == 0)
+		trouble_say(err, VB_ERR_IO, "command \"%s\" ended before it had read everything",
+			    command->name);
+}
+
+void command_finish(struct command *command, int result, struct vb_error *err)
+{
+	pid_t target = command->own_group ? -command->pid : command->pid;
+	siginfo_t how;
+
+	if (command->pid < 0)
+		return;
+	if (result != 0) {
+		blame(command, err);
+		kill(target, SIGTERM);
+		await_end(command, GRACE_MS, -1, &how);
+		kill(target, SIGKILL);
+	}
+	while (waitpid(command->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close_pipes(command);
+	if (command->watch >= 0)
+		close(command->watch);
+	command->pid = -1;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From errors to exit codes. */
+#include "common/exit_code.h"
+
+static const struct {
+	enum exit_code code;
+	const char *meaning;
+} meanings[] = {
+	{ EXIT_OK, "everything has arrived and is stored" },
+	{ EXIT_USAGE, "wrong usage" },
+	{ EXIT_START, "the keys differ, or the key could not be read" },
+	{ EXIT_SOCKET, "cannot listen, or the connection was lost" },
+	{ EXIT_FILE, "a file, pipe or command failed, here or at the peer" },
+	{ EXIT_PROTOCOL, "protocol error, another version, or corrupted data" },
+	{ EXIT_INTERRUPTED, "interrupted, here or at the peer" },
+	{ EXIT_MEMORY, "not enough memory, or it may not be pinned" },
+	{ EXIT_TIMEOUT, "time-out" },
+	{ EXIT_CONNECT, "cannot connect" },
+};
+
+void exit_code_print(FILE *out)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		fprintf(out, "  %2d  %s\n", (int)meanings[i].code, meanings[i].meaning);
+}
+
+/* Of what goes wrong with the network, whose meaning depends on the moment. */
+static enum exit_code network_code(enum phase phase)
+{
+	switch (phase) {
+	case PHASE_CHECK:
+	case PHASE_KEY:
+		return EXIT_START;
+	case PHASE_CONNECT:
+		return EXIT_CONNECT;
+	default:
+		return EXIT_SOCKET;
+	}
+}
+
+enum exit_code exit_code_of(enum vb_err code, enum phase phase)
+{
+	switch (code) {
+	case VB_OK:
+		return EXIT_OK;
+	case VB_ERR_INVALID:
+		return EXIT_USAGE;
+	case VB_ERR_NOMEM:
+	case VB_ERR_MEMLOCK:
+		return EXIT_MEMORY;
+	case VB_ERR_KEY:
+		return EXIT_START;
+	case VB_ERR_IO:
+		return phase == PHASE_KEY ? EXIT_START : EXIT_FILE;
+	case VB_ERR_INTERRUPTED:
+		return EXIT_INTERRUPTED;
+	case VB_ERR_TIMEOUT:
+		return phase == PHASE_CONNECT ? EXIT_CONNECT : EXIT_TIMEOUT;
+	case VB_ERR_PROTOCOL:
+	case VB_ERR_VERSION:
+	case VB_ERR_CORRUPT:
+	case VB_ERR_TOO_BIG:
+	case VB_ERR_AGAIN:
+	case VB_ERR_REMOTE_ACCESS:
+		return EXIT_PROTOCOL;
+	case VB_ERR_EOF:
+	case VB_ERR_CLOSED:
+	case VB_ERR_LOST:
+	case VB_ERR_FLUSHED:
+		return EXIT_SOCKET;
+	default:
+		return network_code(phase);
+	}
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flags: the options of the command line, in one table for parsing and help. */
+#ifndef TOOLS_FLAG_H
+#define TOOLS_FLAG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arguments.h"
+
+enum flag_kind {
+	FLAG_SET,    /* takes no value; stores `least` */
+	FLAG_RAISE,  /* takes no value; one more than before, at least 1 */
+	FLAG_TEXT,   /* not empty */
+	FLAG_FABRIC, /* by its name */
+	FLAG_SIZE,   /* numbers, `least` to `most` */
+	FLAG_TIME,   /* to milliseconds */
+	FLAG_COUNT,
+};
+
+struct flag {
+	unsigned tools; /* of enum tool */
+	char letter;	/* 0: none */
+	const char *name;
+	const char *value; /* as the help calls it; NULL if it takes none */
+	enum flag_kind kind;
+	size_t offset, width; /* of its field in struct arguments */
+	uint64_t least, most;
+	const char *wanted; /* "a size from 4K to 64M", to go after "is not" */
+	const char *help;   /* a flag without a name but with this is a headline */
+};
+
+/* All flags and headlines. The last one has neither name nor help. */
+extern const struct flag flags[];
+
+/* Stores a value; -1 if it is not what is wanted. */
+int flag_set(const struct flag *flag, struct arguments *arguments, const char *text);
+
+#endif

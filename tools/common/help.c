@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The help. */
+#include "common/help.h"
+
+#include <string.h>
+
+#include "common/exit_code.h"
+#include "common/flag.h"
+
+#define WIDTH 80
+#define COLUMN 26
+
+static const char send_intro[] =
+	"Usage: rdsend [OPTION]... HOST PORT KEY [FILE | -- COMMAND [ARGUMENT]...]\n"
+	"\n"
+	"Sends stdin, FILE ('-': stdin) or the output of COMMAND to rdrecv at HOST, over\n"
+	"RDMA or, where there is none, over TCP. Success means that all of it has arrived\n"
+	"and is stored; if anything fails at either side, both sides say so and fail.\n"
+	"COMMAND starts when the receiver has been found; if it fails, all fails.\n";
+
+static const char recv_intro[] =
+	"Usage: rdrecv [OPTION]... PORT KEY [FILE | -- COMMAND [ARGUMENT]...]\n"
+	"\n"
+	"Waits at PORT (0: a free one, which it prints) for rdsend and writes what comes\n"
+	"to stdout, FILE ('-': stdout) or the input of COMMAND. FILE is replaced only\n"
+	"when everything is there; if anything fails at either side, both sides say so\n"
+	"and fail. COMMAND starts when the sender has come; if it fails, all fails, and\n"
+	"if the transfer fails it is ended before it sees the end of its input.\n";
+
+static const char key_text[] =
+	"\n"
+	"KEY is what both sides must know; it never crosses the network. '-' asks for it\n"
+	"on the terminal. It is left out when the key comes from -k or from VB_KEY in the\n"
+	"environment. On the command line others may see it for a moment.\n";
+
+static const char units_text[] =
+	"\n"
+	"Sizes and rates: K, M, G, T are powers of 1024; KB, MB, GB, TB of 1000.\n"
+	"SEC: seconds, fractions too, or with ms, s, m, h. VB_FABRIC and VB_DEVICE in\n"
+	"the environment stand for --fabric and --device where these are not given.\n";
+
+static const char send_example[] =
+	"\n"
+	"Example, after 'rdrecv -k key 7471 -- zfs recv tank/copy' at the host backup:\n"
+	"  rdsend -k key backup 7471 -- zfs send tank/data@today\n";
+
+static const char recv_example[] = "\n"
+				   "Example, for 'rdsend -k key HOST 7471 picture.raw' elsewhere:\n"
+				   "  rdrecv -k key 7471 picture.raw\n";
+
+/* Goes on at `column` of a line, and later lines begin at COLUMN. */
+static void wrap(FILE *out, const char *text, size_t column)
+{
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (column + len > WIDTH) {
+			fprintf(out, "\n%*s", COLUMN, "");
+			column = COLUMN;
+		}
+		fprintf(out, "%.*s", (int)len, text);
+		column += len;
+		text += len;
+		for (; *text == ' '; text++, column++)
+			if (column + 1 + strcspn(text + 1, " ") <= WIDTH)
+				fputc(' ', out);
+	}
+	fputc('\n', out);
+}
+
+static void print_flag(const struct flag *flag, FILE *out)
+{
+	char names[64], letter[8] = "    ";
+
+	if (flag->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", flag->letter);
+	snprintf(names, sizeof(names), "  %s--%s%s%s", letter, flag->name, flag->value ? " " : "",
+		 flag->value ? flag->value : "");
+	fprintf(out, "%-*s", COLUMN, names);
+	wrap(out, flag->help, strlen(names) < COLUMN ? COLUMN : strlen(names));
+}
+
+void help_print(enum tool tool, FILE *out)
+{
+	fputs(tool == RDSEND ? send_intro : recv_intro, out);
+	fputs(key_text, out);
+	for (const struct flag *flag = flags; flag->name || flag->help; flag++) {
+		if (!(flag->tools & tool))
+			continue;
+		if (flag->name)
+			print_flag(flag, out);
+		else
+			fprintf(out, "\n%s:\n", flag->help);
+	}
+	fputs(units_text, out);
+	fputs("\nExit codes:\n", out);
+	exit_code_print(out);
+	fputs(tool == RDSEND ? send_example : recv_example, out);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interrupts: SIGINT, SIGTERM and SIGHUP make a descriptor readable; what is
+ * under way then ends in good order. The second one ends the process at once.
+ */
+#ifndef TOOLS_INTERRUPT_H
+#define TOOLS_INTERRUPT_H
+
+#include <stdbool.h>
+#include <verbatim/error.h>
+
+/* Installs the handlers, and ignores SIGPIPE. Early in main. */
+int interrupt_open(struct vb_error *err);
+
+/* Readable, for ever, once there was one. Nobody may read from it. */
+int interrupt_fd(void);
+
+bool interrupt_seen(void);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outcomes. */
+#include "common/outcome.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/console.h"
+#include "common/interrupt.h"
+#include "common/json.h"
+#include "common/quantity.h"
+
+void outcome_describe(struct outcome *outcome, const struct vb_session *session)
+{
+	char before[sizeof(outcome->description)];
+
+	memcpy(before, outcome->description, sizeof(before));
+	snprintf(outcome->description, sizeof(outcome->description), "%s",
+		 vb_session_description(session));
+	snprintf(outcome->peer, sizeof(outcome->peer), "%s", vb_session_peer(session));
+	if (strcmp(before, outcome->description) != 0)
+		console_note("%s", outcome->description);
+}
+
+static const char *error_line(const struct outcome *outcome, char line[VB_ERROR_LINE_MAX])
+{
+	/* Our own signal needs no story; that of the peer is told by the library. */
+	if (outcome->err.code == VB_ERR_INTERRUPTED && interrupt_seen())
+		return "interrupted";
+	return vb_error_format(&outcome->err, line, VB_ERROR_LINE_MAX);
+}
+
+static void add_error(struct json *json, const struct outcome *outcome)
+{
+	const struct vb_error *err = &outcome->err;
+	char line[VB_ERROR_LINE_MAX];
+
+	if (err->code == VB_OK)
+		return;
+	json_open(json, "error");
+	json_text(json, "code", vb_err_name(err->code));
+	json_text(json, "text", error_line(outcome, line));
+	json_text(json, "operation", err->operation);
+	json_text(json, "object", err->object);
+	json_text(json, "cause", err->cause);
+	json_text(json, "hint", err->hint);
+	if (err->native_kind == VB_NATIVE_ERRNO)
+		json_number(json, "errno", (uint64_t)err->native);
+	json_close(json);
+}
+
+static void tell_json(const struct outcome *outcome, enum exit_code code)
+{
+	const struct vb_report *report = &outcome->report;
+	struct json json;
+	char digest[20];
+	char *line;
+
+	snprintf(digest, sizeof(digest), "%016" PRIx64, report->digest);
+	json_begin(&json);
+	json_text(&json, "event", "summary");
+	json_number(&json, "exit", code);
+	add_error(&json, outcome);
+	json_number(&json, "bytes", report->bytes);
+	json_number(&json, "hole_bytes", report->hole_bytes);
+	json_number(&json, "blocks", report->blocks);
+	json_real(&json, "elapsed_s", (double)report->elapsed_ns / 1e9);
+	json_number(&json, "bytes_per_s", quantity_speed(report->bytes, report->elapsed_ns));
+	json_text(&json, "digest", code == EXIT_OK ? digest : NULL);
+	json_text(&json, "peer", outcome->peer[0] ? outcome->peer : NULL);
+	json_text(&json, "description", outcome->description[0] ? outcome->description : NULL);
+	line = json_end(&json);
+	if (line)
+		console_write(line);
+	free(line);
+}
+
+static void tell_bandwidth(const struct vb_report *report)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "Bandwidth %.3f GB/s\n",
+		 (double)quantity_speed(report->bytes, report->elapsed_ns) / 1e9);
+	console_write(line);
+}
+
+enum exit_code outcome_tell(const struct outcome *outcome)
+{
+	enum exit_code code = exit_code_of(outcome->err.code, outcome->phase);
+	char line[VB_ERROR_LINE_MAX];
+
+	if (console_as_json())
+		tell_json(outcome, code);
+	else if (code != EXIT_OK)
+		console_error("%s", error_line(outcome, line));
+	else if (console_verbosity() >= 1)
+		tell_bandwidth(&outcome->report);
+	return code;
+}

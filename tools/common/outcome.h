@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What came of a transfer, told to the user in words or in JSON. */
+#ifndef TOOLS_OUTCOME_H
+#define TOOLS_OUTCOME_H
+
+#include <verbatim/transfer.h>
+
+#include "common/exit_code.h"
+
+struct outcome {
+	enum phase phase; /* how far it came */
+	struct vb_error err;
+	struct vb_report report;
+	char peer[128]; /* empty until there is one */
+	char description[512];
+};
+
+/* Notes whom the session is with and what was chosen; says so with -v if that is news. */
+void outcome_describe(struct outcome *outcome, const struct vb_session *session);
+
+/* Tells how it ended and returns the exit code. */
+enum exit_code outcome_tell(const struct outcome *outcome);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Progress. The clock is the transfer's own, so nothing here asks for the time. */
+#include "common/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/console.h"
+#include "common/json.h"
+#include "common/quantity.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define LINE_EVERY_NS (SECOND_NS / 10)
+#define WIDEST 256
+
+void progress_begin(struct progress *progress, int data_fd)
+{
+	*progress = (struct progress){
+		.line = console_verbosity() >= 0 && !console_as_json() &&
+			!(data_fd >= 0 && isatty(data_fd)),
+		.next_json_ns = SECOND_NS,
+	};
+}
+
+uint64_t progress_rate(struct progress *progress, const struct vb_progress *now)
+{
+	size_t oldest = progress->count < PROGRESS_SAMPLES ? 0 : progress->count % PROGRESS_SAMPLES;
+	struct progress_sample from = progress->count ? progress->samples[oldest]
+						      : (struct progress_sample){ 0 };
+
+	progress->samples[progress->count++ % PROGRESS_SAMPLES] = (struct progress_sample){
+		.bytes = now->bytes,
+		.elapsed_ns = now->elapsed_ns,
+	};
+	if (now->bytes < from.bytes || now->elapsed_ns <= from.elapsed_ns)
+		return 0;
+	return quantity_speed(now->bytes - from.bytes, now->elapsed_ns - from.elapsed_ns);
+}
+
+uint64_t progress_eta(const struct vb_progress *now)
+{
+	uint64_t average = quantity_speed(now->bytes, now->elapsed_ns);
+
+	if (now->total_bytes == UINT64_MAX || now->total_bytes < now->bytes || !average)
+		return UINT64_MAX;
+	return (now->total_bytes - now->bytes) / average;
+}
+
+static void percent_and_eta(char *to, size_t size, const struct vb_progress *now)
+{
+	uint64_t eta = progress_eta(now);
+	char text[QUANTITY_TEXT];
+
+	to[0] = '\0';
+	if (now->total_bytes == UINT64_MAX || now->total_bytes < now->bytes)
+		return;
+	snprintf(to, size, "%3.0f%%  ETA %s",
+		 now->total_bytes ? 100.0 * (double)now->bytes / (double)now->total_bytes : 100.0,
+		 eta == UINT64_MAX ? "-:--" : quantity_duration(text, eta));
+}
+
+char *progress_line(char *to, size_t size, unsigned width, const struct vb_progress *now,
+		    uint64_t rate)
+{
+	char parts[5][64], text[QUANTITY_TEXT];
+	size_t used = 0, room = width < size ? width : size;
+
+	snprintf(parts[0], sizeof(parts[0]), "%s", quantity_bytes(text, now->bytes));
+	snprintf(parts[1], sizeof(parts[1]), "%9s", quantity_rate(text, rate));
+	percent_and_eta(parts[2], sizeof(parts[2]), now);
+	quantity_rate(text, quantity_speed(now->bytes, now->elapsed_ns));
+	snprintf(parts[3], sizeof(parts[3]), "average %s", text);
+	snprintf(parts[4], sizeof(parts[4]), "buffers here %3u%%, there %3u%%", now->filled_here,
+		 now->filled_there);
+	to[0] = '\0';
+	for (size_t i = 0; i < 5 && room; i++) {
+		size_t gap = used ? 2 : 0;
+
+		if (!parts[i][0])
+			continue;
+		if (used && used + gap + strlen(parts[i]) >= room)
+			break;
+		snprintf(to + used, room - used, "%*s%s", (int)gap, "", parts[i]);
+		used += strlen(to + used);
+	}
+	return to;
+}
+
+static void say_json(const struct vb_progress *now, uint64_t rate)
+{
+	uint64_t eta = progress_eta(now);
+	struct json json;
+	char *line;
+
+	json_begin(&json);
+	json_text(&json, "event", "progress");
+	json_number(&json, "bytes", now->bytes);
+	if (now->total_bytes == UINT64_MAX)
+		json_null(&json, "total_bytes");
+	else
+		json_number(&json, "total_bytes", now->total_bytes);
+	json_real(&json, "elapsed_s", (double)now->elapsed_ns / 1e9);
+	json_number(&json, "bytes_per_s", rate);
+	json_number(&json, "average_bytes_per_s", quantity_speed(now->bytes, now->elapsed_ns));
+	if (eta == UINT64_MAX)
+		json_null(&json, "eta_s");
+	else
+		json_number(&json, "eta_s", eta);
+	json_number(&json, "filled_here_percent", now->filled_here);
+	json_number(&json, "filled_there_percent", now->filled_there);
+	line = json_end(&json);
+	if (line)
+		console_write(line);
+	free(line);
+}
+
+void progress_show(void *arg, const struct vb_progress *now)
+{
+	struct progress *progress = arg;
+	char line[WIDEST];
+	uint64_t rate;
+
+	if (now->elapsed_ns < progress->next_line_ns)
+		return;
+	progress->next_line_ns = now->elapsed_ns + LINE_EVERY_NS;
+	rate = progress_rate(progress, now);
+	if (console_as_json() && now->elapsed_ns >= progress->next_json_ns) {
+		/* By the second, without drifting; one that was missed is not made up for. */
+		progress->next_json_ns = (now->elapsed_ns / SECOND_NS + 1) * SECOND_NS;
+		say_json(now, rate);
+	}
+	if (!progress->line || !console_has_status())
+		return;
+	console_status(progress_line(line, sizeof(line), console_width(), now, rate));
+	progress->shown = true;
+}
+
+void progress_end(struct progress *progress, const struct vb_report *report)
+{
+	char line[WIDEST], bytes[QUANTITY_TEXT], took[QUANTITY_TEXT], rate[QUANTITY_TEXT];
+
+	if (!progress->shown)
+		return;
+	if (report && console_has_status()) {
+		snprintf(line, sizeof(line), "%s in %s, %s", quantity_bytes(bytes, report->bytes),
+			 quantity_duration(took, report->elapsed_ns / SECOND_NS),
+			 quantity_rate(rate, quantity_speed(report->bytes, report->elapsed_ns)));
+		line[console_width() < sizeof(line) ? console_width() - 1 : sizeof(line) - 1] =
+			'\0';
+		console_status(line);
+	}
+	console_status_end(report != NULL);
+	progress->shown = false;
+}
