@@ -12,10 +12,12 @@
 
 /*
  * Files of /proc and /sys look like regular ones of no size, or of one page that they do not fill;
- * what they hold is found by reading only. None of them takes blocks or knows holes.
+ * what they hold is found by reading only. They take no blocks and yet begin with data.
  */
 static bool size_is_true(int fd, const struct stat *st)
 {
+	off_t data;
+
 	if (st->st_size == 0)
 		return false;
 	if (st->st_blocks)
@@ -24,12 +26,11 @@ static bool size_is_true(int fd, const struct stat *st)
 	fd = vb__fd_reopen(fd, O_RDONLY);
 	if (fd < 0)
 		return true;
-	if (lseek(fd, 0, SEEK_DATA) >= 0 || errno == ENXIO) {
-		close(fd);
-		return true;
-	}
+	data = lseek(fd, 0, SEEK_DATA);
+	if (data < 0 && errno == ENXIO)
+		data = st->st_size;
 	close(fd);
-	return false;
+	return data > 0;
 }
 
 static bool has_positions(int fd, const struct stat *st)
