@@ -62,7 +62,8 @@ static unsigned on_data(struct vb_channel *ch, struct vb__slot *slot, uint32_t p
 {
 	struct vb__inbox *in = &ch->inbox;
 
-	if (ch->peer_ended || in->count == ch->credits.depth || payload > ch->max_message)
+	if (ch->peer_ended || in->count + ch->lent == ch->credits.depth ||
+	    payload > ch->max_message)
 		return violated(ch, "data came that was not allowed");
 	in->ring[(in->first + in->count++) % ch->credits.depth] = slot->number;
 	return VB__NEWS_RECEIVED;

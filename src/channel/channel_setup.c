@@ -2,6 +2,7 @@
 /* A channel's beginning and end: memory, receives, limits; and taking it all down. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "channel/channel_state.h"
 
@@ -45,15 +46,17 @@ static int check_endpoint(const struct vb__ep *ep, struct vb_error *err)
 static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *err)
 {
 	unsigned tx = depth + (ch->ep->caps & VB__CAP_SLOW_POST ? 1 : 0);
+	size_t in = ch->settings.traffic == VB__TRAFFIC_OUT ? 0 : ch->max_message;
+	size_t out = ch->settings.traffic == VB__TRAFFIC_IN ? 0 : ch->max_message;
 	int rc;
 
 	ch->inbox.ring = calloc(depth, sizeof(*ch->inbox.ring));
 	if (!ch->inbox.ring)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	/* One more than is posted, for the message that the user looks at. */
-	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE + 1, ch->max_message, err);
+	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE + 1, in, err);
 	if (rc == 0)
-		rc = vb__slots_open(&ch->tx, ch->ep, tx, ch->max_message, err);
+		rc = vb__slots_open(&ch->tx, ch->ep, tx, out, err);
 	if (rc == 0)
 		rc = vb__slots_open(&ch->control, ch->ep, CONTROL_SLOTS, 0, err);
 	return rc;
@@ -81,6 +84,7 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	}
 	ch->ep = ep;
 	ch->settings = *settings;
+	ch->pass = -1;
 	ch->posted = ch->done = ch->done_well = 1; /* tickets are positive */
 	pthread_mutex_init(&ch->lock, NULL);
 	pthread_cond_init(&ch->changed, NULL);
@@ -107,12 +111,16 @@ undo:
 
 struct vb__hello vb__channel_hello(const struct vb_channel *ch, enum vb__hello_kind kind)
 {
-	return (struct vb__hello){
+	struct vb__hello hello = {
 		.kind = kind,
 		.version = VB__PROTOCOL_VERSION,
 		.max_message = ch->max_message,
 		.depth = (uint16_t)ch->credits.depth,
 	};
+
+	if (kind == VB__HELLO_OPEN)
+		memcpy(hello.token, ch->settings.token, sizeof(hello.token));
+	return hello;
 }
 
 void vb__channel_agree(struct vb_channel *ch, uint32_t max_message, unsigned depth)

@@ -58,6 +58,7 @@ struct vb_channel {
 	struct vb__settings settings;
 	char description[512];
 	uint32_t max_message;
+	int pass; /* by which it came in at a listener, or negative */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -71,6 +72,7 @@ struct vb_channel {
 	struct vb_error failure;
 	struct vb__credits credits;
 	struct vb__slots rx, tx, control;
+	unsigned lent;	       /* received messages that are lent out */
 	unsigned control_busy; /* control packets being sent */
 	struct vb__inbox inbox;
 	struct vb__outbox outbox;
