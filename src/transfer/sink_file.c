@@ -22,6 +22,8 @@
 
 /* Below this, preallocation is not worth its system call. */
 #define PREALLOCATE_MIN_BYTES (1u << 20)
+/* Files below this are written through the cache, synced or not. */
+#define DIRECT_MIN_BYTES (64u << 20)
 
 struct file_sink {
 	struct vb__sink base;
@@ -169,15 +171,22 @@ static mode_t choose_mode(const struct file_sink *f, const struct vb__origin *or
 	return f->temp.old.st_mode ? f->temp.old.st_mode & 0777 : masked(0666);
 }
 
-/* A file that does not leave room for much else in the cache had better not go there. */
-static bool wants_direct(enum vb_direct direct, const struct vb__origin *origin)
+/*
+ * Past the cache goes what would not leave room for much else there, and what has to be on the
+ * disk in the end anyway.
+ */
+static bool wants_direct(const struct vb__sink_options *options, const struct vb__origin *origin)
 {
 	uint64_t available_kib = 0;
 
-	if (direct != VB_DIRECT_AUTO)
-		return direct == VB_DIRECT_ALWAYS;
-	return origin->total_bytes != UINT64_MAX &&
-	       read_number("/proc/meminfo", "MemAvailable:", 10, &available_kib) &&
+	if (options->direct != VB_DIRECT_AUTO)
+		return options->direct == VB_DIRECT_ALWAYS;
+	/* Without preallocation each direct write would have to find room on the disk. */
+	if (origin->total_bytes == UINT64_MAX || origin->sparse)
+		return false;
+	if (options->fsync && origin->total_bytes >= DIRECT_MIN_BYTES)
+		return true;
+	return read_number("/proc/meminfo", "MemAvailable:", 10, &available_kib) &&
 	       origin->total_bytes / 1024 > available_kib / 4;
 }
 
@@ -220,8 +229,7 @@ int vb__file_sink_open(const struct vb_output *output, const struct vb__origin *
 	f->at_end_arg = output->at_end_arg;
 	vb__fd_name(&f->name, -1, output->path);
 	rc = vb__tempfile_open(&f->temp, output->path, err);
-	vb__direct_open(&f->direct, f->temp.fd, O_WRONLY,
-			!rc && wants_direct(options->direct, origin));
+	vb__direct_open(&f->direct, f->temp.fd, O_WRONLY, !rc && wants_direct(options, origin));
 	errnum = rc ? 0 : preallocate(f, origin);
 	if (errnum)
 		rc = fail_write(f, errnum, err);

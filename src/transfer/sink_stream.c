@@ -26,6 +26,13 @@
 /* How soon those who wait for their turn notice that the transfer is given up. */
 #define NOTICE_MS 50
 
+/* A thread whose block's turn has not come. */
+struct waiter {
+	uint64_t offset;
+	pthread_cond_t turn;
+	struct waiter *next;
+};
+
 struct stream_sink {
 	struct vb__sink base;
 	int fd;	      /* what is written to */
@@ -42,7 +49,7 @@ struct stream_sink {
 	struct vb__fd_name name;
 
 	pthread_mutex_t lock;
-	pthread_cond_t turn;
+	struct waiter *waiters;
 	uint64_t written;
 	struct vb_error failure;
 };
@@ -120,23 +127,83 @@ static struct timespec in_ms(uint64_t ms)
 				  .tv_nsec = (long)(at % 1000000000u) };
 }
 
-/* Lock held. Returns when it is the turn of what starts at `offset`. */
-static int wait_turn(struct stream_sink *s, uint64_t offset, struct vb_error *err)
+/* Lock held. Tells those whose wait is over, and nobody else: there may be many. */
+static void wake(struct stream_sink *s)
 {
+	for (struct waiter *w = s->waiters; w; w = w->next)
+		if (s->failure.code || w->offset <= s->written)
+			pthread_cond_signal(&w->turn);
+}
+
+static void enlist(struct stream_sink *s, struct waiter *me)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&me->turn, &attr);
+	pthread_condattr_destroy(&attr);
+	me->next = s->waiters;
+	s->waiters = me;
+}
+
+static void strike_off(struct stream_sink *s, struct waiter *me)
+{
+	struct waiter **at = &s->waiters;
+
+	while (*at != me)
+		at = &(*at)->next;
+	*at = me->next;
+	pthread_cond_destroy(&me->turn);
+}
+
+/* Lock held. Returns when it is the turn of what starts at `offset`, or something has failed. */
+static void wait_turn(struct stream_sink *s, uint64_t offset)
+{
+	struct waiter me = { .offset = offset };
+
+	enlist(s, &me);
 	while (!s->failure.code && s->written < offset) {
 		struct timespec until = in_ms(NOTICE_MS);
 
-		if (pthread_cond_timedwait(&s->turn, &s->lock, &until) == ETIMEDOUT &&
+		if (pthread_cond_timedwait(&me.turn, &s->lock, &until) == ETIMEDOUT &&
 		    vb__fd_cancelled(s->cancel_fd))
 			vb__fail_cancelled(&s->failure, "write", s->name.text);
 	}
-	if (!s->failure.code && s->written > offset)
-		vb__fail(&s->failure,
-			 &(struct vb__failure){ .code = VB_ERR_PROTOCOL,
-						.operation = "write",
-						.object = s->name.text,
-						.cause = "the same place came a second time" });
-	return s->failure.code ? vb__fail_again(err, &s->failure) : 0;
+	strike_off(s, &me);
+}
+
+static int take_turn(struct stream_sink *s, uint64_t offset, struct vb_error *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->written < offset)
+		wait_turn(s, offset);
+	if (s->written > offset)
+		vb__fail(&s->failure, &(struct vb__failure){
+					      .code = VB_ERR_PROTOCOL,
+					      .operation = "write",
+					      .object = s->name.text,
+					      .cause = "the same place came a second time",
+				      });
+	rc = s->failure.code ? vb__fail_again(err, &s->failure) : 0;
+	if (rc)
+		wake(s);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+/* The turn is over: the next one's begins, or it has failed for all. */
+static void pass_turn(struct stream_sink *s, uint64_t length, const struct vb_error *failure)
+{
+	pthread_mutex_lock(&s->lock);
+	if (failure->code)
+		vb__fail_again(&s->failure, failure);
+	else
+		s->written += length;
+	wake(s);
+	pthread_mutex_unlock(&s->lock);
 }
 
 static int stream_put(struct vb__sink *sink, const struct vb__block *block, const void *data,
@@ -144,25 +211,14 @@ static int stream_put(struct vb__sink *sink, const struct vb__block *block, cons
 {
 	struct stream_sink *s = stream_of(sink);
 	struct vb_error failure = { .code = VB_OK };
-	int rc;
+	int rc = take_turn(s, block->offset, err);
 
-	pthread_mutex_lock(&s->lock);
-	rc = wait_turn(s, block->offset, err);
-	pthread_mutex_unlock(&s->lock);
-	if (!rc) {
-		/* Nobody else's turn comes before `written` has moved. */
-		rc = block->flags & VB__BLOCK_HOLE ? write_zeros(s, block->length, &failure)
-						   : write_all(s, data, block->length, &failure);
-		pthread_mutex_lock(&s->lock);
-		if (rc)
-			vb__fail_again(&s->failure, &failure);
-		else
-			s->written += block->length;
-		pthread_mutex_unlock(&s->lock);
-		vb__fail_again(err, &failure);
-	}
-	pthread_cond_broadcast(&s->turn);
-	return rc;
+	if (rc)
+		return rc;
+	rc = block->flags & VB__BLOCK_HOLE ? write_zeros(s, block->length, &failure)
+					   : write_all(s, data, block->length, &failure);
+	pass_turn(s, block->length, &failure);
+	return rc ? vb__fail_again(err, &failure) : 0;
 }
 
 /* Was all of it written? */
@@ -230,7 +286,6 @@ static void stream_close(struct vb__sink *sink)
 	struct stream_sink *s = stream_of(sink);
 
 	(void)release(s);
-	pthread_cond_destroy(&s->turn);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -265,17 +320,6 @@ static void prepare(struct stream_sink *s, int fd, bool nonblocking)
 	s->piece_max = s->careful && may_be_stuck ? PIPE_BUF : SIZE_MAX;
 }
 
-static void init_turn(struct stream_sink *s)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->turn, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 int vb__stream_sink_open(int fd, bool own, const struct vb_output *output,
 			 const struct vb__sink_options *options, struct vb__sink **sink,
 			 struct vb_error *err)
@@ -292,7 +336,7 @@ int vb__stream_sink_open(int fd, bool own, const struct vb_output *output,
 		.at_end = output->at_end,
 		.at_end_arg = output->at_end_arg,
 	};
-	init_turn(s);
+	pthread_mutex_init(&s->lock, NULL);
 	vb__fd_name(&s->name, fd, output->path);
 	prepare(s, fd, own && (fcntl(fd, F_GETFL) & O_NONBLOCK));
 	*sink = &s->base;

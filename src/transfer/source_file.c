@@ -112,20 +112,18 @@ static int file_next(struct vb__source *source, void *buffer, size_t room, struc
 static bool is_cold(const struct file_source *f, const struct vb__block *block)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t first = (f->start + block->offset) & ~(page - 1);
-	uint64_t left = f->start + block->offset + block->length - first;
+	uint64_t at = (f->start + block->offset) & ~(page - 1);
+	uint64_t end = f->start + block->offset + block->length;
+	uint64_t part = page; /* what is in the cache mostly is so from its first page */
 	unsigned char seen[256];
 
-	while (left) {
-		uint64_t part = min_u64(left, sizeof(seen) * page);
-
-		if (mincore((char *)f->map + first, part, seen))
+	for (; at < end; at += part, part = sizeof(seen) * page) {
+		part = min_u64(part, end - at);
+		if (mincore((char *)f->map + at, part, seen))
 			return false;
 		for (uint64_t i = 0; i < (part + page - 1) / page; i++)
 			if (seen[i] & 1)
 				return false;
-		first += part;
-		left -= part;
 	}
 	return true;
 }
