@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "channel/channel_state.h"
+#include "channel/inside.h"
 #include "core/clock.h"
 #include "fabric/waiter.h"
 
@@ -36,6 +37,9 @@ struct vb_listener {
 	uint16_t port;
 	unsigned fruitless; /* times it was woken for nothing, in a row */
 	struct vb_error done_without;
+	struct vb__pass passes[VB__PASSES_MAX];
+	bool pass_used[VB__PASSES_MAX];
+	unsigned pass_count;
 	char description[320];
 };
 
@@ -160,22 +164,18 @@ static int serve_any(struct vb_listener *l, const struct vb__address *at, int n,
 	return rc;
 }
 
-int vb_listener_open(const char *host, const char *port, const struct vb_options *options,
-		     struct vb_listener **listener, struct vb_error *err)
+int vb__listener_open(const char *host, const char *port, const struct vb__settings *settings,
+		      struct vb_listener **listener, struct vb_error *err)
 {
 	struct vb__address at[VB__ADDRESSES_MAX] = { { .len = 0 } };
-	struct vb_error local = { .code = VB_OK };
 	struct vb_listener *l = calloc(1, sizeof(*l));
 	int rc;
 
-	err = err ? err : &local;
-	vb__error_clear(err);
 	if (!l)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	l->settings = *settings;
 	l->waiter = VB__WAITER_NONE;
-	rc = vb__settings_from(&l->settings, options, err);
-	if (rc == 0)
-		rc = vb__waiter_open(&l->waiter, 0, err);
+	rc = vb__waiter_open(&l->waiter, 0, err);
 	if (rc == 0)
 		rc = vb__address_resolve(host, port, l->settings.family, at, err);
 	if (rc > 0)
@@ -187,6 +187,19 @@ int vb_listener_open(const char *host, const char *port, const struct vb_options
 	vb__log(&l->settings.log, VB_LOG_INFO, "listening on port %u: %s", l->port, l->description);
 	*listener = l;
 	return 0;
+}
+
+int vb_listener_open(const char *host, const char *port, const struct vb_options *options,
+		     struct vb_listener **listener, struct vb_error *err)
+{
+	struct vb_error local = { .code = VB_OK };
+	struct vb__settings settings;
+	int rc;
+
+	err = err ? err : &local;
+	vb__error_clear(err);
+	rc = vb__settings_from(&settings, options, err);
+	return rc ? rc : vb__listener_open(host, port, &settings, listener, err);
 }
 
 static void forget(struct vb_listener *l, struct coming **at)
@@ -222,6 +235,7 @@ static void refuse(struct vb_listener *l, struct vb__request *request, enum vb__
 		[VB__REFUSAL_VERSION] = "it speaks another version of the protocol",
 		[VB__REFUSAL_GARBAGE] = "it does not speak our protocol",
 		[VB__REFUSAL_BUSY] = "too many connections are being made",
+		[VB__REFUSAL_TOKEN] = "its token is not expected here",
 	};
 	uint8_t bytes[VB__HELLO_BYTES];
 
@@ -235,9 +249,33 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+static bool shows_token(const struct vb__hello *hello)
+{
+	static const uint8_t none[VB__TOKEN_BYTES];
+
+	return memcmp(hello->token, none, sizeof(none)) != 0;
+}
+
+/* The number of the unused pass that the peer shows, or negative. */
+static int find_pass(const struct vb_listener *l, const struct vb__hello *hello)
+{
+	for (unsigned i = 0; shows_token(hello) && i < l->pass_count; i++)
+		if (!l->pass_used[i] &&
+		    memcmp(l->passes[i].token, hello->token, VB__TOKEN_BYTES) == 0)
+			return (int)i;
+	return -1;
+}
+
+static void apply_pass(struct vb__settings *settings, const struct vb__pass *pass)
+{
+	settings->max_message = pass->max_message;
+	settings->depth = pass->depth;
+	settings->traffic = pass->traffic;
+}
+
 /* Makes the channel and says yes. */
 static int welcome(struct vb_listener *l, struct vb__request *request,
-		   const struct vb__hello *theirs, struct vb_channel **channel,
+		   const struct vb__hello *theirs, int pass, struct vb_channel **channel,
 		   struct vb_error *err)
 {
 	struct vb__settings settings = l->settings;
@@ -247,6 +285,8 @@ static int welcome(struct vb_listener *l, struct vb__request *request,
 	struct vb__ep *ep;
 	int rc;
 
+	if (pass >= 0)
+		apply_pass(&settings, &l->passes[pass]);
 	settings.max_message = smaller(settings.max_message, theirs->max_message);
 	settings.depth = smaller(settings.depth, theirs->depth);
 	attr = vb__channel_ep_attr(&settings);
@@ -255,6 +295,7 @@ static int welcome(struct vb_listener *l, struct vb__request *request,
 		rc = vb__channel_create(ep, &settings, channel, err);
 	if (rc)
 		return rc;
+	(*channel)->pass = pass;
 	ours = vb__channel_hello(*channel, VB__HELLO_ACCEPT);
 	vb__hello_encode(bytes, &ours);
 	rc = vb__ep_accept((*channel)->ep, bytes, sizeof(bytes), err);
@@ -265,28 +306,40 @@ static int welcome(struct vb_listener *l, struct vb__request *request,
 	return rc;
 }
 
+static enum vb__refusal judge(const struct vb_listener *l, const struct vb__request *request,
+			      struct vb__hello *hello)
+{
+	enum vb__hello_verdict verdict = vb__hello_decode(hello, request->data, request->data_len);
+
+	if (verdict == VB__HELLO_OTHER_VERSION)
+		return VB__REFUSAL_VERSION;
+	if (verdict == VB__HELLO_GARBAGE || hello->kind != VB__HELLO_OPEN)
+		return VB__REFUSAL_GARBAGE;
+	if (shows_token(hello) && find_pass(l, hello) < 0)
+		return VB__REFUSAL_TOKEN;
+	return VB__REFUSAL_NONE;
+}
+
 static void answer(struct vb_listener *l, struct vb__request *request)
 {
 	struct vb_error err = { .code = VB_OK };
 	struct coming *new, **at;
 	struct vb_channel *channel;
 	struct vb__hello hello;
-	enum vb__hello_verdict verdict = vb__hello_decode(&hello, request->data, request->data_len);
+	enum vb__refusal refusal = judge(l, request, &hello);
+	int pass;
 
-	if (verdict == VB__HELLO_OTHER_VERSION) {
-		refuse(l, request, VB__REFUSAL_VERSION);
+	if (refusal) {
+		refuse(l, request, refusal);
 		return;
 	}
-	if (verdict == VB__HELLO_GARBAGE || hello.kind != VB__HELLO_OPEN) {
-		refuse(l, request, VB__REFUSAL_GARBAGE);
-		return;
-	}
+	pass = find_pass(l, &hello);
 	new = l->coming_count < COMING_MAX ? malloc(sizeof(*new)) : NULL;
 	if (!new) {
 		refuse(l, request, VB__REFUSAL_BUSY);
 		return;
 	}
-	if (welcome(l, request, &hello, &channel, &err) != 0) {
+	if (welcome(l, request, &hello, pass, &channel, &err) != 0) {
 		char line[VB_ERROR_LINE_MAX];
 
 		vb__log(&l->settings.log, VB_LOG_WARNING, "a peer could not be served: %s",
@@ -301,6 +354,8 @@ static void answer(struct vb_listener *l, struct vb__request *request)
 	for (at = &l->coming; *at; at = &(*at)->next)
 		;
 	*at = new; /* first come, first served */
+	if (pass >= 0)
+		l->pass_used[pass] = true;
 	l->coming_count++;
 }
 
@@ -443,4 +498,13 @@ int vb_listener_port(const struct vb_listener *l)
 const char *vb_listener_description(const struct vb_listener *l)
 {
 	return l->description;
+}
+
+void vb__listener_expect(struct vb_listener *l, const struct vb__pass *passes, unsigned count)
+{
+	l->pass_count = count;
+	for (unsigned i = 0; i < count; i++) {
+		l->passes[i] = passes[i];
+		l->pass_used[i] = false;
+	}
 }

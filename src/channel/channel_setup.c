@@ -2,6 +2,7 @@
 /* A channel's beginning and end: memory, receives, limits; and taking it all down. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "channel/channel_state.h"
 
@@ -32,7 +33,7 @@ static unsigned possible_depth(const struct vb__ep *ep, unsigned wished)
 static int check_endpoint(const struct vb__ep *ep, struct vb_error *err)
 {
 	if (ep->send_depth > 1 + CONTROL_SLOTS && ep->recv_depth > VB__CREDIT_RESERVE &&
-	    ep->sge >= 2 && ep->max_bytes > VB__PACKET_HEADER)
+	    ep->sge >= 2 && ep->max_bytes > VB__PACKET_TRAILER)
 		return 0;
 	return vb__fail(err, &(struct vb__failure){
 				     .code = VB_ERR_UNSUPPORTED,
@@ -45,15 +46,17 @@ static int check_endpoint(const struct vb__ep *ep, struct vb_error *err)
 static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *err)
 {
 	unsigned tx = depth + (ch->ep->caps & VB__CAP_SLOW_POST ? 1 : 0);
+	size_t in = ch->settings.traffic == VB__TRAFFIC_OUT ? 0 : ch->max_message;
+	size_t out = ch->settings.traffic == VB__TRAFFIC_IN ? 0 : ch->max_message;
 	int rc;
 
 	ch->inbox.ring = calloc(depth, sizeof(*ch->inbox.ring));
 	if (!ch->inbox.ring)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	/* One more than is posted, for the message that the user looks at. */
-	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE + 1, ch->max_message, err);
+	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE + 1, in, err);
 	if (rc == 0)
-		rc = vb__slots_open(&ch->tx, ch->ep, tx, ch->max_message, err);
+		rc = vb__slots_open(&ch->tx, ch->ep, tx, out, err);
 	if (rc == 0)
 		rc = vb__slots_open(&ch->control, ch->ep, CONTROL_SLOTS, 0, err);
 	return rc;
@@ -81,6 +84,7 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	}
 	ch->ep = ep;
 	ch->settings = *settings;
+	ch->pass = -1;
 	ch->posted = ch->done = ch->done_well = 1; /* tickets are positive */
 	pthread_mutex_init(&ch->lock, NULL);
 	pthread_cond_init(&ch->changed, NULL);
@@ -89,8 +93,8 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	if (rc)
 		goto undo;
 	ch->max_message = settings->max_message;
-	if (ch->max_message > ep->max_bytes - VB__PACKET_HEADER)
-		ch->max_message = (uint32_t)(ep->max_bytes - VB__PACKET_HEADER);
+	if (ch->max_message > ep->max_bytes - VB__PACKET_TRAILER)
+		ch->max_message = (uint32_t)(ep->max_bytes - VB__PACKET_TRAILER);
 	depth = possible_depth(ep, settings->depth);
 	ch->credits = vb__credits_of(depth);
 	rc = open_memory(ch, depth, err);
@@ -107,12 +111,16 @@ undo:
 
 struct vb__hello vb__channel_hello(const struct vb_channel *ch, enum vb__hello_kind kind)
 {
-	return (struct vb__hello){
+	struct vb__hello hello = {
 		.kind = kind,
 		.version = VB__PROTOCOL_VERSION,
 		.max_message = ch->max_message,
 		.depth = (uint16_t)ch->credits.depth,
 	};
+
+	if (kind == VB__HELLO_OPEN)
+		memcpy(hello.token, ch->settings.token, sizeof(hello.token));
+	return hello;
 }
 
 void vb__channel_agree(struct vb_channel *ch, uint32_t max_message, unsigned depth)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "channel/channel_state.h"
+#include "channel/inside.h"
 #include "core/clock.h"
 
 /* While there are other candidates, one must not take all the time. rdma_cm repeats a lost request after 4.3 s. */
@@ -55,7 +56,14 @@ static int fail_foreign(struct vb_error *err, const struct vb__ep *ep)
 static int fail_refusal(struct vb_error *err, const struct vb__ep *ep,
 			const struct vb__hello *hello)
 {
-	bool busy = hello->reason == VB__REFUSAL_BUSY;
+	static const char *const causes[] = {
+		[VB__REFUSAL_GARBAGE] = "the listener refused our hello",
+		[VB__REFUSAL_BUSY] = "the listener is too busy",
+		[VB__REFUSAL_TOKEN] = "the listener does not expect us",
+	};
+	unsigned known = hello->reason < sizeof(causes) / sizeof(causes[0]) && causes[hello->reason]
+				 ? hello->reason
+				 : VB__REFUSAL_GARBAGE;
 
 	if (hello->reason == VB__REFUSAL_VERSION)
 		return fail_version(err, ep, hello->version);
@@ -63,9 +71,8 @@ static int fail_refusal(struct vb_error *err, const struct vb__ep *ep,
 				     .code = VB_ERR_REFUSED,
 				     .operation = "connect to",
 				     .object = ep->peer,
-				     .cause = busy ? "the listener is too busy"
-						   : "the listener refused our hello",
-				     .hint = busy ? "try again later" : NULL,
+				     .cause = causes[known],
+				     .hint = known == VB__REFUSAL_BUSY ? "try again later" : NULL,
 			     });
 }
 
@@ -270,36 +277,42 @@ static int try_all(struct candidate *c, unsigned count, const struct vb__setting
 	return hopeless == count ? -1 : 0;
 }
 
-int vb_channel_connect(const char *host, const char *port, const struct vb_options *options,
-		       struct vb_channel **channel, struct vb_error *err)
+int vb__channel_connect(const char *host, const char *port, const struct vb__settings *settings,
+			struct vb_channel **channel, struct vb_error *err)
 {
 	struct vb__address addresses[VB__ADDRESSES_MAX];
 	struct candidate candidates[CANDIDATES_MAX];
-	struct vb__settings settings;
 	uint64_t deadline;
 	unsigned count, round = 0;
 	int rc;
 
-	vb__error_clear(err);
 	if (!host)
 		return vb__fail_invalid(err, "connect", "no host was given");
-	rc = vb__settings_from(&settings, options, err);
-	if (rc)
-		return rc;
-	rc = vb__address_resolve(host, port, settings.family, addresses, err);
+	rc = vb__address_resolve(host, port, settings->family, addresses, err);
 	if (rc < 0)
 		return rc;
-	count = list_candidates(candidates, addresses, rc, settings.fabric);
+	count = list_candidates(candidates, addresses, rc, settings->fabric);
 	if (!count)
-		return vb__fabric_fail_missing(settings.fabric, "connect", err);
-	deadline = vb__now_ns() + vb__ms(settings.connect_timeout_ms);
+		return vb__fabric_fail_missing(settings->fabric, "connect", err);
+	deadline = vb__now_ns() + vb__ms(settings->connect_timeout_ms);
 	for (;;) {
-		rc = try_all(candidates, count, &settings, deadline, channel);
+		rc = try_all(candidates, count, settings, deadline, channel);
 		if (rc > 0)
 			return 0;
 		if (rc < 0 || vb__now_ns() >= deadline)
 			return fail_all(err, candidates, count, host, port,
-					settings.connect_timeout_ms);
+					settings->connect_timeout_ms);
 		pause_before(deadline, round++);
 	}
+}
+
+int vb_channel_connect(const char *host, const char *port, const struct vb_options *options,
+		       struct vb_channel **channel, struct vb_error *err)
+{
+	struct vb__settings settings;
+	int rc;
+
+	vb__error_clear(err);
+	rc = vb__settings_from(&settings, options, err);
+	return rc ? rc : vb__channel_connect(host, port, &settings, channel, err);
 }

@@ -8,6 +8,13 @@
 
 #include "core/log.h"
 
+/* Which way messages go. Where none go there is no memory for them. */
+enum vb__traffic {
+	VB__TRAFFIC_BOTH = 0,
+	VB__TRAFFIC_OUT, /* we send */
+	VB__TRAFFIC_IN,	 /* we receive */
+};
+
 struct vb__settings {
 	enum vb_fabric fabric;
 	char device[64]; /* empty: any */
@@ -18,6 +25,10 @@ struct vb__settings {
 	uint32_t peer_timeout_ms;
 	uint32_t spin_us;
 	struct vb__log log;
+
+	/* What only the library's own channels use. */
+	enum vb__traffic traffic;
+	uint8_t token[16]; /* shown to the listener; all zero: none */
 };
 
 int vb__settings_from(struct vb__settings *settings, const struct vb_options *options,

@@ -5,7 +5,7 @@
  * proves to the other that it knows the key, and all that is said is sealed.
  * No certificates, no tickets, no resumption, no early data, no other version.
  *
- * A parley does not block and is for one thread at a time.
+ * A parley is for one thread at a time.
  */
 #ifndef VB_TRANSFER_PARLEY_H
 #define VB_TRANSFER_PARLEY_H
@@ -23,7 +23,11 @@
 #define VB__PARLEY_CHANNEL_BYTES 4096u
 #define VB__PARLEY_CHANNEL_DEPTH 4u
 
-/* The user's key, stretched by scrypt (some tens of ms), so that guessing is slow. */
+/*
+ * The user's key, stretched so that guessing is slow (some tens of ms and 16 MiB a try):
+ * scrypt of the key's SHA-512, salt "verbatim key v1", N 2^14, r 8, p 1. Keys
+ * are any bytes: two that differ in anything make different secrets.
+ */
 struct vb__secret {
 	uint8_t bytes[VB__SECRET_BYTES];
 };
@@ -38,29 +42,55 @@ enum vb__parley_role {
 	VB__PARLEY_ACCEPTED,
 };
 
-/* Starts on a channel, which it does not own but alone uses. */
+/*
+ * Starts on a channel, which it does not own but alone uses. Any limits of the channel will do; with
+ * those above nothing that is said takes more than one message. The secret is copied, and wiped when
+ * it is proven or the parley closed.
+ *
+ * In all that follows the first failure ends the parley: later calls return the same. No
+ * failures in this sense are VB_ERR_AGAIN, VB_ERR_INVALID and VB_ERR_EOF.
+ */
 int vb__parley_open(struct vb_channel *channel, const struct vb__secret *secret,
 		    enum vb__parley_role role, struct vb__parley **parley, struct vb_error *err);
 
 /*
- * Goes on proving: 0 when both sides have proven, VB_ERR_AGAIN while the peer must speak first
- * (then wait on vb_channel_fd), VB_ERR_KEY if the keys differ, else what went
- * wrong with the channel or what the peer said that was no TLS (VB_ERR_PROTOCOL).
- * After a failure the peer has been told, as far as that was possible.
+ * Goes on proving: 0 when the peer has proven itself and has been sent all that proves us,
+ * VB_ERR_AGAIN while the peer must speak or make room (then wait on vb_channel_fd). Never blocks.
+ *
+ * VB_ERR_KEY: the keys differ, or somebody without the key stands in between.
+ * VB_ERR_VERSION: the key is right, the version is not. VB_ERR_PROTOCOL: what the peer said is no TLS
+ * 1.3, or without a key, or over 16 KiB. VB_ERR_LOST: it left. Else what went wrong with the channel.
+ *
+ * After a failure the peer has been told, as far as there was room: it hears of it unless the
+ * channel is aborted at once.
+ *
+ * The side that connected is done first. If the last of its proof is spoilt on the way, the
+ * side that accepted fails here, and the other hears of it by VB_ERR_CORRUPT or VB_ERR_LOST.
  */
 int vb__parley_prove(struct vb__parley *parley, struct vb_error *err);
 
 /* Says `len` bytes, 1 to VB__PARLEY_MAX. Blocks only while the peer has no room. */
 int vb__parley_say(struct vb__parley *parley, const void *words, size_t len, struct vb_error *err);
 
-/* What the peer said next, all of one say, and its length; VB_ERR_AGAIN if nothing yet. Valid until the next call. */
+/*
+ * What the peer said next, all of one say, and its length; VB_ERR_AGAIN if nothing yet. Never blocks.
+ * Valid until the next hear. VB_ERR_EOF: the peer has closed its parley, and this is
+ * proven. VB_ERR_LOST: the channel ended without that, so something may be missing.
+ * VB_ERR_CORRUPT: something was changed, left out, repeated or put in on the way, here or there.
+ */
 ssize_t vb__parley_hear(struct vb__parley *parley, const void **words, struct vb_error *err);
 
-/* Bytes that only the two of us know, different for each label and number. */
+/*
+ * Bytes that only the two of us know, the same at both ends, different for each label (up
+ * to 64 characters), number and parley. At most 8 KiB. A failure here does not end the parley.
+ */
 int vb__parley_derive(struct vb__parley *parley, const char *label, uint32_t number, void *to,
 		      size_t len, struct vb_error *err);
 
-/* Frees it; the channel stays. NULL is fine. */
+/*
+ * Frees it; the channel stays. If nothing has failed the peer is told that this was all, unless it
+ * has no room. Does not block. NULL is fine.
+ */
 void vb__parley_close(struct vb__parley *parley);
 
 #endif

@@ -25,6 +25,9 @@ struct vb__sink {
 
 struct vb__sink_ops {
 	/*
+	 * Called with SIGPIPE and SIGXFSZ blocked, which the engine's workers have: the kernel sends
+	 * them to the writing thread, where they stay pending.
+	 *
 	 * Stores a block whose hash is right. `data` is page-aligned; NULL for a hole. Any number
 	 * of threads, blocks in any order; a stream makes each thread wait for its block's turn,
 	 * so whoever brings a block must not be needed for bringing earlier ones.
@@ -32,7 +35,11 @@ struct vb__sink_ops {
 	int (*put)(struct vb__sink *sink, const struct vb__block *block, const void *data,
 		   struct vb_error *err);
 
-	/* All `total_bytes` were put: makes them stand, and calls output.at_end. */
+	/*
+	 * All `total_bytes` were put: makes them stand, and calls output.at_end. One thread, once,
+	 * after the last `put` has returned. Where there is an at_end, output.fd is closed if and
+	 * only if it was called.
+	 */
 	int (*finish)(struct vb__sink *sink, uint64_t total_bytes, struct vb_error *err);
 
 	/* Frees it. Without a `finish` that succeeded nothing is left behind. */
@@ -42,20 +49,26 @@ struct vb__sink_ops {
 struct vb__sink_options {
 	enum vb_direct direct;
 	bool fsync;
-	int cancel_fd; /* readable: the transfer is given up, `put` must not block any longer */
+	int cancel_fd; /* readable: the transfer is given up, nothing may block any longer; or -1 */
 };
 
-/* Opens an output. Touches nothing that exists under the target's name, if that is a regular file. */
+/*
+ * Opens an output. Touches nothing that exists under the target's name, if that is a regular file.
+ * Blocks for a FIFO, until somebody reads it or `cancel_fd` is readable.
+ */
 int vb__sink_open(const struct vb_output *output, const struct vb__origin *origin,
 		  const struct vb__sink_options *options, struct vb__sink **sink,
 		  struct vb_error *err);
 
-/* Of the kinds of sink: sink_stream.c, sink_file.c. */
+/* Of the kinds of sink: sink_stream.c, sink_file.c, sink_device.c. */
 int vb__stream_sink_open(int fd, bool own, const struct vb_output *output,
 			 const struct vb__sink_options *options, struct vb__sink **sink,
 			 struct vb_error *err);
 int vb__file_sink_open(const struct vb_output *output, const struct vb__origin *origin,
 		       const struct vb__sink_options *options, struct vb__sink **sink,
 		       struct vb_error *err);
+int vb__device_sink_open(const struct vb_output *output, const struct vb__origin *origin,
+			 const struct vb__sink_options *options, struct vb__sink **sink,
+			 struct vb_error *err);
 
 #endif

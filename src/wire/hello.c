@@ -19,6 +19,7 @@ void vb__hello_encode(uint8_t to[VB__HELLO_BYTES], const struct vb__hello *hello
 	to[7] = (uint8_t)hello->reason;
 	vb__put32(to + 8, hello->max_message);
 	vb__put16(to + 12, hello->depth);
+	memcpy(to + 16, hello->token, VB__TOKEN_BYTES);
 }
 
 enum vb__hello_verdict vb__hello_decode(struct vb__hello *hello, const uint8_t *from, size_t len)
@@ -32,6 +33,7 @@ enum vb__hello_verdict vb__hello_decode(struct vb__hello *hello, const uint8_t *
 		.max_message = vb__get32(from + 8),
 		.depth = vb__get16(from + 12),
 	};
+	memcpy(hello->token, from + 16, VB__TOKEN_BYTES);
 	if (hello->kind < VB__HELLO_OPEN || hello->kind > VB__HELLO_REFUSE)
 		return VB__HELLO_GARBAGE;
 	if (hello->version != VB__PROTOCOL_VERSION)

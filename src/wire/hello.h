@@ -11,6 +11,7 @@
 
 #define VB__HELLO_BYTES 48u
 #define VB__PROTOCOL_VERSION 1u
+#define VB__TOKEN_BYTES 16u
 
 enum vb__hello_kind {
 	VB__HELLO_OPEN = 1,   /* the connecting side asks for these limits */
@@ -23,6 +24,7 @@ enum vb__refusal {
 	VB__REFUSAL_VERSION = 1, /* the version is not spoken here; `version` is the one that is */
 	VB__REFUSAL_GARBAGE = 2, /* that was no hello */
 	VB__REFUSAL_BUSY = 3,	 /* too many connections are being made */
+	VB__REFUSAL_TOKEN = 4,	 /* nobody with that token is expected */
 };
 
 struct vb__hello {
@@ -31,6 +33,7 @@ struct vb__hello {
 	uint16_t reason; /* enum vb__refusal */
 	uint32_t max_message;
 	uint16_t depth;
+	uint8_t token[VB__TOKEN_BYTES]; /* OPEN: by whom we are expected; all zero: by anybody */
 };
 
 enum vb__hello_verdict {

@@ -9,7 +9,9 @@
 #include "dice.h"
 #include "fuzz_target.h"
 
+#ifndef INPUTS
 #define INPUTS 100000u
+#endif
 #define ROOM 512u
 
 /* What numbers go wrong at. */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What channels and listeners offer to the layers above them in the library,
+ * besides what is public: buffers lent both ways, so that nothing is copied;
+ * giving up from another thread; and passes, by which a listener knows whom it
+ * expects.
+ */
+#ifndef VB_CHANNEL_INSIDE_H
+#define VB_CHANNEL_INSIDE_H
+
+#include <stdbool.h>
+
+#include <verbatim/channel.h>
+
+#include "core/settings.h"
+#include "wire/hello.h"
+
+/* A page-aligned buffer of the channel that is lent to the caller. */
+struct vb__loan {
+	uint8_t *data;
+	size_t bytes;	 /* to send: the room; received: the message's length */
+	unsigned number; /* the channel's own */
+};
+
+/*
+ * A buffer for a message to be. Blocks until one is free; there are as many as
+ * the depth. Any thread, any number at once. Each goes back by send or give_back.
+ */
+int vb__channel_borrow(struct vb_channel *channel, struct vb__loan *loan, struct vb_error *err);
+
+/* Sends the first `len` bytes as one message. Blocks while the peer has no room. Takes the loan back in any case. */
+int vb__channel_send_loan(struct vb_channel *channel, const struct vb__loan *loan, size_t len,
+			  struct vb_error *err);
+
+/* As vb_channel_recv, but the message stays until it is given back, and only then the peer gets its credit. Any thread. */
+int vb__channel_recv_loan(struct vb_channel *channel, struct vb__loan *loan, struct vb_error *err);
+
+/* Gives back what was not sent, or was received. */
+void vb__channel_give_back_unsent(struct vb_channel *channel, const struct vb__loan *loan);
+void vb__channel_give_back(struct vb_channel *channel, const struct vb__loan *loan);
+
+/* Loans that are out or under way, in percent of the depth. */
+unsigned vb__channel_filled(struct vb_channel *channel);
+
+/* Looks after what is under way although nobody is inside a call. True if something is. */
+bool vb__channel_tend(struct vb_channel *channel);
+
+/* Breaks the channel: whoever is inside a call comes back with `why`. Any thread. */
+void vb__channel_cancel(struct vb_channel *channel, const struct vb_error *why);
+
+/* As vb_channel_connect, with settings that are checked already. */
+int vb__channel_connect(const char *host, const char *port, const struct vb__settings *settings,
+			struct vb_channel **channel, struct vb_error *err);
+
+/* As vb_listener_open, likewise. */
+int vb__listener_open(const char *host, const char *port, const struct vb__settings *settings,
+		      struct vb_listener **listener, struct vb_error *err);
+
+/* Whom to expect: the token that is shown, and the limits that hold for it. */
+struct vb__pass {
+	uint8_t token[VB__TOKEN_BYTES];
+	uint32_t max_message, depth;
+	enum vb__traffic traffic;
+};
+
+#define VB__PASSES_MAX 16u
+
+/*
+ * Lets those in who show one of these tokens, each once, with the limits of
+ * the pass and not the listener's own. Replaces earlier passes; they are copied. Whoever
+ * shows another token is refused; who shows none comes in as ever.
+ */
+void vb__listener_expect(struct vb_listener *listener, const struct vb__pass *passes,
+			 unsigned count);
+
+/* The number of the pass by which an accepted channel came in, or negative. */
+int vb__channel_pass(const struct vb_channel *channel);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Receiving: each worker takes a block from its rail, checks its hash, and
+ * only then stores it, while others are at theirs.
+ */
+#include "core/clock.h"
+#include "transfer/crew.h"
+#include "transfer/sink.h"
+
+struct receiving {
+	struct vb__crew crew;
+	struct vb__sink *sink;
+};
+
+static int fail_block(const struct vb__crew *crew, enum vb_err code, const char *cause,
+		      struct vb_error *err)
+{
+	return vb__fail(err, &(struct vb__failure){
+				     .code = code,
+				     .operation = "receive from",
+				     .object = crew->session->peer,
+				     .cause = cause,
+			     });
+}
+
+static int check(const struct vb__crew *crew, struct vb__block *block, const struct vb__loan *loan,
+		 struct vb_error *err)
+{
+	uint64_t total = crew->session->agreed.total_bytes;
+
+	if (!vb__block_decode(block, loan->data, loan->bytes))
+		return fail_block(crew, VB_ERR_CORRUPT, "a block makes no sense", err);
+	if (vb__block_hash(block, loan->data) != block->hash)
+		return fail_block(crew, VB_ERR_CORRUPT,
+				  "a block was changed on its way; it was not written", err);
+	if (block->file != 0 || block->offset + block->length > total)
+		return fail_block(crew, VB_ERR_PROTOCOL, "a block does not belong to the transfer",
+				  err);
+	return 0;
+}
+
+static int store(struct receiving *r, const struct vb__loan *loan, struct vb_error *err)
+{
+	struct vb__block block;
+	int rc = check(&r->crew, &block, loan, err);
+
+	if (rc == 0)
+		rc = r->sink->ops->put(r->sink, &block,
+				       block.flags & VB__BLOCK_HOLE ? NULL : loan->data, err);
+	if (rc == 0)
+		vb__crew_count(&r->crew, &block);
+	return rc;
+}
+
+static void work(struct vb__crew *crew, unsigned number)
+{
+	struct receiving *r = (struct receiving *)crew;
+	struct vb_channel *rail = crew->session->rails[number % crew->session->rail_count];
+	struct vb_error err = { .code = VB_OK };
+	struct vb__loan loan;
+	int rc;
+
+	while ((rc = vb__channel_recv_loan(rail, &loan, &err)) == 0) {
+		rc = store(r, &loan, &err);
+		vb__channel_give_back(rail, &loan);
+		if (rc)
+			break;
+	}
+	if (rc != VB_ERR_EOF)
+		vb__crew_fail(crew, &err);
+}
+
+static bool all_heard(const struct vb__crew *crew)
+{
+	return crew->working == 0 && crew->end_heard;
+}
+
+static int compare(struct vb__crew *crew, struct vb_error *err)
+{
+	const struct vb__sum *sent = &crew->end, *stored = &crew->sum;
+
+	if (sent->bytes == stored->bytes && sent->blocks == stored->blocks &&
+	    sent->digest == stored->digest)
+		return 0;
+	return fail_block(crew, VB_ERR_CORRUPT, "what arrived is not what was sent", err);
+}
+
+/* The rails are up: everything, until the verdict is said. */
+static void conduct(struct receiving *r)
+{
+	struct vb__words verdict = { .kind = VB__WORDS_VERDICT };
+	struct vb_session *session = r->crew.session;
+	struct vb_error err = { .code = VB_OK };
+	unsigned rails = session->rail_count, workers = session->plan.workers;
+
+	/* Every rail needs one of its own, see sink.h. */
+	workers = workers < rails ? rails : workers;
+	if (vb__crew_start(&r->crew, workers, work, &err) != 0 ||
+	    vb__crew_conduct(&r->crew, all_heard) != 0)
+		return;
+	if (compare(&r->crew, &err) != 0 ||
+	    r->sink->ops->finish(r->sink, r->crew.sum.bytes, &err) != 0 ||
+	    vb__session_say(session, &verdict, &err) != 0)
+		vb__crew_fail(&r->crew, &err);
+}
+
+static int receive_all(struct receiving *r, const struct vb_output *output, struct vb_error *err)
+{
+	struct vb_session *session = r->crew.session;
+	struct vb__sink_options options = {
+		.direct = session->plan.direct,
+		.fsync = session->plan.fsync,
+		.cancel_fd = r->crew.cancel_fd,
+	};
+	struct vb__origin origin;
+	int rc = vb__session_answer(session, err);
+
+	origin = (struct vb__origin){
+		.total_bytes = session->agreed.total_bytes,
+		.mode = session->agreed.mode,
+		.sparse = session->agreed.sparse,
+	};
+	if (rc == 0)
+		rc = vb__sink_open(output, &origin, &options, &r->sink, err);
+	if (rc == 0)
+		rc = vb__session_open_rails(session, false, err);
+	if (rc)
+		vb__crew_fail(&r->crew, err);
+	else
+		conduct(r);
+	rc = vb__crew_conclude(&r->crew, err);
+	if (r->sink)
+		r->sink->ops->close(r->sink);
+	return rc;
+}
+
+int vb_session_receive(struct vb_session *session, const struct vb_output *output,
+		       struct vb_report *report, struct vb_error *err)
+{
+	struct vb_error local = { .code = VB_OK };
+	struct receiving r = { .sink = NULL };
+	int rc;
+
+	err = err ? err : &local;
+	vb__error_clear(err);
+	rc = vb__session_begin(session, err);
+	if (rc == 0)
+		rc = vb__crew_open(&r.crew, session, err);
+	if (rc)
+		return rc;
+	rc = receive_all(&r, output, err);
+	if (report)
+		vb__crew_report(&r.crew, report);
+	vb__crew_close(&r.crew);
+	return rc;
+}

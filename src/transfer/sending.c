@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sending: each worker carries a block all the way, from the input through the
+ * hash into the rail, while others are at theirs. Blocks are claimed in their
+ * order, and on each rail they are sent in that order, so that a receiver that
+ * needs them in order never waits for one behind another.
+ */
+#include <poll.h>
+
+#include "core/clock.h"
+#include "transfer/crew.h"
+#include "transfer/source.h"
+
+/* With a limit, at least so many blocks in a second. */
+#define BLOCKS_PER_SECOND 10u
+
+struct sending {
+	struct vb__crew crew;
+	struct vb__source *source;
+
+	pthread_mutex_t order; /* held by the worker that claims a block */
+	unsigned next_rail;
+	bool ended;
+	uint64_t claimed[VB_RAILS_MAX];
+	uint64_t pace_ns; /* with a limit: when the next block may go */
+
+	uint64_t sent[VB_RAILS_MAX]; /* under the crew's lock */
+	unsigned leaving;
+};
+
+/* A block on its way. */
+struct carried {
+	struct vb__block block;
+	struct vb__loan loan;
+	unsigned rail;
+	uint64_t turn;
+};
+
+/* Waits until so many bytes may go. */
+static void keep_pace(struct sending *s, uint64_t bytes)
+{
+	uint64_t rate = s->crew.session->agreed.bytes_per_second, now = vb__now_ns();
+	struct pollfd cancel = { .fd = s->crew.cancel_fd, .events = POLLIN };
+
+	if (!rate)
+		return;
+	if (s->pace_ns < now)
+		s->pace_ns = now;
+	s->pace_ns += (uint64_t)((double)bytes * 1e9 / (double)rate);
+	poll(&cancel, 1, vb__ms_left(s->pace_ns));
+}
+
+static size_t block_room(const struct vb_session *session)
+{
+	uint64_t rate = session->agreed.bytes_per_second;
+	size_t room = session->agreed.block_bytes;
+
+	while (rate && room > VB_BLOCK_MIN && room > rate / BLOCKS_PER_SECOND)
+		room /= 2;
+	return room < VB_BLOCK_MIN ? VB_BLOCK_MIN : room / VB_BLOCK_MIN * VB_BLOCK_MIN;
+}
+
+/* Takes the next block and a place on a rail for it: 1, 0 at the end, or an error. Order held. */
+static int claim_in_order(struct sending *s, struct carried *c, struct vb_error *err)
+{
+	struct vb_session *session = s->crew.session;
+	int rc;
+
+	if (s->ended)
+		return 0;
+	c->rail = s->next_rail++ % session->rail_count;
+	c->block = (struct vb__block){ .length = 0 };
+	rc = vb__channel_borrow(session->rails[c->rail], &c->loan, err);
+	if (rc == 0) {
+		rc = s->source->ops->next(s->source, c->loan.data, block_room(session), &c->block,
+					  err);
+		if (rc <= 0)
+			vb__channel_give_back_unsent(session->rails[c->rail], &c->loan);
+	}
+	if (rc <= 0) {
+		s->ended = true;
+		return rc;
+	}
+	c->turn = s->claimed[c->rail]++;
+	keep_pace(s, vb__block_data_bytes(&c->block));
+	return 1;
+}
+
+static int claim(struct sending *s, struct carried *c, struct vb_error *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&s->order);
+	rc = claim_in_order(s, c, err);
+	pthread_mutex_unlock(&s->order);
+	return rc;
+}
+
+/* Waits for those that were claimed before on the same rail. */
+static bool await_turn(struct sending *s, const struct carried *c)
+{
+	bool mine;
+
+	pthread_mutex_lock(&s->crew.lock);
+	while (!s->crew.failed && s->sent[c->rail] != c->turn)
+		pthread_cond_wait(&s->crew.changed, &s->crew.lock);
+	mine = !s->crew.failed;
+	pthread_mutex_unlock(&s->crew.lock);
+	return mine;
+}
+
+static void pass_turn(struct sending *s, const struct carried *c)
+{
+	pthread_mutex_lock(&s->crew.lock);
+	s->sent[c->rail]++;
+	pthread_cond_broadcast(&s->crew.changed);
+	pthread_mutex_unlock(&s->crew.lock);
+}
+
+static int carry(struct sending *s, struct carried *c, struct vb_error *err)
+{
+	struct vb_channel *rail = s->crew.session->rails[c->rail];
+	uint64_t bytes = vb__block_data_bytes(&c->block);
+	int rc = s->source->ops->fill(s->source, c->loan.data, &c->block, err);
+
+	if (rc == 0) {
+		c->block.hash = vb__block_hash(&c->block, c->loan.data);
+		vb__block_encode(c->loan.data + bytes, &c->block);
+	}
+	if (rc || !await_turn(s, c)) {
+		vb__channel_give_back_unsent(rail, &c->loan);
+		return rc;
+	}
+	rc = vb__channel_send_loan(rail, &c->loan, bytes + VB__BLOCK_TRAILER, err);
+	if (rc)
+		return rc;
+	pass_turn(s, c);
+	vb__crew_count(&s->crew, &c->block);
+	return 0;
+}
+
+/* The last to leave tells the rails that nothing more will come. */
+static void leave(struct sending *s, struct vb_error *err)
+{
+	struct vb_session *session = s->crew.session;
+	bool last;
+
+	pthread_mutex_lock(&s->crew.lock);
+	last = --s->leaving == 0 && !s->crew.failed;
+	pthread_mutex_unlock(&s->crew.lock);
+	for (unsigned i = 0; last && i < session->rail_count; i++)
+		if (vb_channel_finish(session->rails[i], err) != 0) {
+			vb__crew_fail(&s->crew, err);
+			return;
+		}
+}
+
+static void work(struct vb__crew *crew, unsigned number)
+{
+	struct sending *s = (struct sending *)crew;
+	struct vb_error err = { .code = VB_OK };
+	struct carried c;
+	int rc;
+
+	(void)number;
+	while ((rc = claim(s, &c, &err)) > 0 && !vb__crew_failed(crew)) {
+		rc = carry(s, &c, &err);
+		if (rc)
+			break;
+	}
+	if (rc < 0)
+		vb__crew_fail(crew, &err);
+	leave(s, &err);
+}
+
+static bool verdict_heard(const struct vb__crew *crew)
+{
+	return crew->verdict_heard;
+}
+
+/* The rails are up: everything, until the receiver has said how it went. */
+static void conduct(struct sending *s)
+{
+	struct vb__words end = { .kind = VB__WORDS_END };
+	struct vb_session *session = s->crew.session;
+	struct vb_error err = { .code = VB_OK };
+	unsigned workers = session->plan.workers;
+
+	s->leaving = workers;
+	if (vb__crew_start(&s->crew, workers, work, &err) != 0 ||
+	    vb__crew_conduct(&s->crew, vb__crew_all_done) != 0)
+		return;
+	end.sum = s->crew.sum;
+	if (s->source->ops->finish(s->source, &err) != 0 ||
+	    vb__session_say(session, &end, &err) != 0)
+		vb__crew_fail(&s->crew, &err);
+	else
+		vb__crew_conduct(&s->crew, verdict_heard);
+}
+
+static int agree(struct vb_session *session, const struct vb__source *source, struct vb_error *err)
+{
+	const struct vb__plan *plan = &session->plan;
+	struct vb__terms ours = {
+		.sends = true,
+		.sparse = source->sparse,
+		.mode = (uint16_t)source->mode,
+		.rails = (uint16_t)plan->rails,
+		.block_bytes = plan->block_bytes,
+		.window = plan->window,
+		.bytes_per_second = plan->bytes_per_second,
+		.total_bytes = source->total_bytes,
+	};
+
+	ours.window = vb__plan_window(plan, &ours);
+	return vb__session_propose(session, &ours, err);
+}
+
+static int send_all(struct sending *s, const struct vb_input *input, struct vb_error *err)
+{
+	struct vb_session *session = s->crew.session;
+	int rc = vb__source_open(input, session->plan.direct, s->crew.cancel_fd, &s->source, err);
+
+	if (rc == 0)
+		rc = agree(session, s->source, err);
+	if (rc == 0)
+		rc = vb__session_open_rails(session, true, err);
+	if (rc)
+		vb__crew_fail(&s->crew, err);
+	else
+		conduct(s);
+	rc = vb__crew_conclude(&s->crew, err);
+	if (s->source)
+		s->source->ops->close(s->source);
+	return rc;
+}
+
+int vb_session_send(struct vb_session *session, const struct vb_input *input,
+		    struct vb_report *report, struct vb_error *err)
+{
+	struct vb_error local = { .code = VB_OK };
+	struct sending s = { .ended = false };
+	int rc;
+
+	err = err ? err : &local;
+	vb__error_clear(err);
+	rc = vb__session_begin(session, err);
+	if (rc == 0)
+		rc = vb__crew_open(&s.crew, session, err);
+	if (rc)
+		return rc;
+	pthread_mutex_init(&s.order, NULL);
+	rc = send_all(&s, input, err);
+	if (report)
+		vb__crew_report(&s.crew, report);
+	pthread_mutex_destroy(&s.order);
+	vb__crew_close(&s.crew);
+	return rc;
+}

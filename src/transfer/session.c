@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: two sides that have proven to each other that they know the key. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "transfer/connecting.h"
+#include "transfer/session_state.h"
+
+int vb__session_create(const struct vb__plan *plan, struct vb_channel *channel,
+		       struct vb__parley *parley, struct vb_session **session, struct vb_error *err)
+{
+	struct vb_session *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		vb__parley_close(parley);
+		vb_channel_abort(channel);
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	}
+	s->plan = *plan;
+	s->channel = channel;
+	s->parley = parley;
+	snprintf(s->peer, sizeof(s->peer), "%s", vb_channel_peer(channel));
+	snprintf(s->description, sizeof(s->description), "%s", vb_channel_description(channel));
+	*session = s;
+	return 0;
+}
+
+/* It may be that another one was quicker and the receiver wants only one. */
+static void explain_loss(struct vb_error *err)
+{
+	if (err->code != VB_ERR_LOST && err->code != VB_ERR_EOF && err->code != VB_ERR_CLOSED)
+		return;
+	err->code = VB_ERR_REFUSED;
+	snprintf(err->cause, sizeof(err->cause),
+		 "the other side hung up before keys were compared");
+	snprintf(err->hint, sizeof(err->hint), "perhaps it is serving somebody else: try again");
+}
+
+static int prove(struct vb__parley *parley, struct vb_channel *channel, const struct vb__plan *plan,
+		 struct vb_error *err)
+{
+	uint64_t deadline = vb__now_ns() + vb__ms(plan->connection.connect_timeout_ms);
+	struct vb_session waiting = { .plan = *plan, .channel = channel };
+	int rc;
+
+	while ((rc = vb__parley_prove(parley, err)) == VB_ERR_AGAIN) {
+		if (vb__plan_stopped(plan))
+			return vb__fail_stopped(err);
+		if (vb__now_ns() >= deadline)
+			return vb__fail(err, &(struct vb__failure){
+						     .code = VB_ERR_TIMEOUT,
+						     .operation = "compare keys with",
+						     .object = vb_channel_peer(channel),
+						     .cause = "it does not answer",
+						     .hint = "perhaps it is serving somebody else: "
+							     "try again" });
+		vb__session_await(&waiting, -1, deadline);
+	}
+	if (rc && err)
+		explain_loss(err);
+	return rc;
+}
+
+static int check_names(const char *host, const char *port, struct vb_error *err)
+{
+	const struct vb_session *sizes = NULL;
+
+	if (!host || !port)
+		return vb__fail_invalid(err, "connect", "no %s was given", host ? "port" : "host");
+	if (strlen(host) >= sizeof(sizes->host) || strlen(port) >= sizeof(sizes->port))
+		return vb__fail_invalid(err, "connect", "the name of the %s is too long",
+					strlen(host) >= sizeof(sizes->host) ? "host" : "port");
+	return 0;
+}
+
+static int connect_and_prove(const char *host, const char *port, const struct vb__plan *plan,
+			     struct vb_session **session, struct vb_error *err)
+{
+	struct vb_channel *channel;
+	struct vb__parley *parley;
+	int rc = vb__connect_or_stop(host, port, &plan->connection, plan->stop_fd, &channel, err);
+
+	if (rc)
+		return rc;
+	rc = vb__parley_open(channel, &plan->secret, VB__PARLEY_CONNECTED, &parley, err);
+	if (rc == 0) {
+		rc = prove(parley, channel, plan, err);
+		if (rc == 0)
+			return vb__session_create(plan, channel, parley, session, err);
+		vb__parley_close(parley);
+	}
+	vb_channel_abort(channel);
+	return rc;
+}
+
+int vb_session_connect(const char *host, const char *port,
+		       const struct vb_transfer_options *options, struct vb_session **session,
+		       struct vb_error *err)
+{
+	struct vb_error local = { .code = VB_OK };
+	struct vb__plan plan;
+	int rc;
+
+	err = err ? err : &local;
+	vb__error_clear(err);
+	rc = check_names(host, port, err);
+	if (rc == 0)
+		rc = vb__plan_from(&plan, options, err);
+	if (rc)
+		return rc;
+	rc = connect_and_prove(host, port, &plan, session, err);
+	if (rc == 0) {
+		snprintf((*session)->host, sizeof((*session)->host), "%s", host);
+		snprintf((*session)->port, sizeof((*session)->port), "%s", port);
+	}
+	vb__secret_wipe(&plan.secret);
+	return rc;
+}
+
+const char *vb_session_description(const struct vb_session *s)
+{
+	return s->description;
+}
+
+const char *vb_session_peer(const struct vb_session *s)
+{
+	return s->peer;
+}
+
+int vb__session_begin(struct vb_session *s, struct vb_error *err)
+{
+	if (s->used)
+		return vb__fail_invalid(err, "transfer", "the session has had its transfer");
+	s->used = true;
+	return 0;
+}
+
+void vb__session_close_rails(struct vb_session *s)
+{
+	for (unsigned i = 0; i < VB_RAILS_MAX; i++) {
+		vb_channel_abort(s->rails[i]);
+		s->rails[i] = NULL;
+	}
+	s->rail_count = 0;
+}
+
+/* Until the peer's library has our last words, or the time is over. */
+static void await_heard(struct vb_session *s, uint64_t deadline_ns)
+{
+	while (vb_channel_try_finish(s->channel, NULL) == VB_ERR_AGAIN &&
+	       vb__now_ns() < deadline_ns)
+		vb__session_await(s, -1, deadline_ns);
+}
+
+void vb_session_close(struct vb_session *s)
+{
+	if (!s)
+		return;
+	vb__session_close_rails(s);
+	s->plan.stop_fd = -1;
+	await_heard(s, vb__now_ns() + vb__ms(s->failed ? 500 : s->plan.connection.peer_timeout_ms));
+	vb__parley_close(s->parley);
+	vb_channel_abort(s->channel);
+	vb__secret_wipe(&s->plan.secret);
+	free(s);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The beginning of a transfer: both sides say their terms, of which the
+ * smaller ones hold, and the side that connected connects the rails, showing
+ * tokens that only the two know.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "transfer/connecting.h"
+#include "transfer/session_state.h"
+
+static uint64_t deadline(const struct vb_session *s)
+{
+	return vb__now_ns() + vb__ms(s->plan.connection.connect_timeout_ms);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Of two limits, of which 0 is none. */
+static uint64_t slower(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, struct vb_error *err)
+{
+	struct vb__words words = { .kind = VB__WORDS_TERMS, .terms = *ours };
+	const struct vb__terms *theirs = &words.terms;
+	int rc;
+
+	s->agreed = *ours;
+	rc = vb__session_say(s, &words, err);
+	if (rc == 0)
+		rc = vb__session_expect(s, VB__WORDS_TERMS, &words, deadline(s), err);
+	if (rc)
+		return rc;
+	if (theirs->sends)
+		return vb__fail_invalid(err, "transfer", "both sides want to send");
+	if (theirs->rails != ours->rails || theirs->block_bytes > ours->block_bytes ||
+	    theirs->window > ours->window)
+		return vb__fail(err, &(struct vb__failure){
+					     .code = VB_ERR_PROTOCOL,
+					     .operation = "agree with",
+					     .object = s->peer,
+					     .cause = "it wants more than was offered",
+				     });
+	s->agreed.block_bytes = theirs->block_bytes;
+	s->agreed.window = theirs->window;
+	s->agreed.bytes_per_second = slower(ours->bytes_per_second, theirs->bytes_per_second);
+	return 0;
+}
+
+int vb__session_answer(struct vb_session *s, struct vb_error *err)
+{
+	struct vb__words words;
+	int rc = vb__session_expect(s, VB__WORDS_TERMS, &words, deadline(s), err);
+
+	if (rc)
+		return rc;
+	if (!words.terms.sends)
+		return vb__fail_invalid(err, "transfer", "both sides want to receive");
+	s->agreed = words.terms;
+	s->agreed.sends = false;
+	if (s->plan.block_given)
+		s->agreed.block_bytes = smaller(s->agreed.block_bytes, s->plan.block_bytes);
+	s->agreed.window = vb__plan_window(&s->plan, &s->agreed);
+	s->agreed.bytes_per_second = slower(s->agreed.bytes_per_second, s->plan.bytes_per_second);
+	words.terms = s->agreed;
+	return vb__session_say(s, &words, err);
+}
+
+static int make_pass(struct vb_session *s, unsigned number, bool sends, struct vb__pass *pass,
+		     struct vb_error *err)
+{
+	*pass = (struct vb__pass){
+		.max_message = s->agreed.block_bytes + VB__BLOCK_TRAILER,
+		.depth = s->agreed.window,
+		.traffic = sends ? VB__TRAFFIC_OUT : VB__TRAFFIC_IN,
+	};
+	return vb__parley_derive(s->parley, "rail", number, pass->token, sizeof(pass->token), err);
+}
+
+static enum vb_fabric fabric_of(const struct vb_channel *ch)
+{
+	return strcmp(vb_channel_fabric(ch), "verbs") == 0 ? VB_FABRIC_VERBS : VB_FABRIC_OFI;
+}
+
+/* The rails go the way the parley went. */
+static int connect_rails(struct vb_session *s, const struct vb__pass *passes, struct vb_error *err)
+{
+	struct vb__settings settings = s->plan.connection;
+	struct vb__words words;
+	int rc = vb__session_expect(s, VB__WORDS_READY, &words, deadline(s), err);
+
+	settings.fabric = fabric_of(s->channel);
+	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++) {
+		settings.max_message = passes[i].max_message;
+		settings.depth = passes[i].depth;
+		settings.traffic = passes[i].traffic;
+		memcpy(settings.token, passes[i].token, sizeof(settings.token));
+		rc = vb__connect_or_stop(s->host, s->port, &settings, s->plan.stop_fd, &s->rails[i],
+					 err);
+		if (rc == 0)
+			s->rail_count++;
+	}
+	return rc;
+}
+
+static int accept_rails(struct vb_session *s, const struct vb__pass *passes, struct vb_error *err)
+{
+	struct vb__words ready = { .kind = VB__WORDS_READY };
+	struct vb_listener *listener = vb__door_listener(s->door);
+	int rc;
+
+	vb__listener_expect(listener, passes, s->agreed.rails);
+	rc = vb__session_say(s, &ready, err);
+	if (rc == 0)
+		rc = vb__door_accept_rails(s->door, s, deadline(s), err);
+	vb__listener_expect(listener, NULL, 0);
+	return rc;
+}
+
+/* Devices may not grant what was asked for: a smaller message would not hold a block. */
+static int check_rails(const struct vb_session *s, struct vb_error *err)
+{
+	for (unsigned i = 0; i < s->rail_count; i++)
+		if (vb_channel_max_message(s->rails[i]) < s->agreed.block_bytes + VB__BLOCK_TRAILER)
+			return vb__fail(err,
+					&(struct vb__failure){
+						.code = VB_ERR_UNSUPPORTED,
+						.operation = "use",
+						.object = vb_channel_device(s->rails[i]),
+						.cause = "its messages are too small for a block",
+						.hint = "choose smaller blocks" });
+	return 0;
+}
+
+int vb__session_open_rails(struct vb_session *s, bool sends, struct vb_error *err)
+{
+	struct vb__pass passes[VB_RAILS_MAX];
+	size_t at = strlen(s->description);
+	int rc = 0;
+
+	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++)
+		rc = make_pass(s, i, sends, &passes[i], err);
+	if (rc == 0)
+		rc = s->door ? accept_rails(s, passes, err) : connect_rails(s, passes, err);
+	if (rc == 0)
+		rc = check_rails(s, err);
+	snprintf(s->description + at, sizeof(s->description) - at,
+		 "; blocks of %u KiB, %u under way on each of %u rail%s",
+		 s->agreed.block_bytes >> 10, s->agreed.window, s->agreed.rails,
+		 s->agreed.rails == 1 ? "" : "s");
+	return rc;
+}
