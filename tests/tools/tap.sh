@@ -31,7 +31,7 @@ await() {
 	done
 }
 
-port_in() { sed -n 's/.*listening on port \([0-9]*\).*/\1/p' "$1"; }
+port_in() { sed -n 's/.*listening on port \([0-9]*\).*/\1/p; T; q' "$1"; }
 listens() { [ -n "$(port_in "$1")" ] || ! kill -0 "$2"; }
 
 # start NAME COMMAND...: a server in the background, its output in NAME.out and NAME.err; sets $port and $server

@@ -32,9 +32,10 @@ static int get_key(const struct arguments *a, struct key *key, struct vb_error *
 	return key_check(key, err);
 }
 
+/* What was chosen the tool tells itself, by what it asks the library. */
 static enum vb_log_level log_level(int verbosity)
 {
-	return verbosity >= 2 ? VB_LOG_DEBUG : verbosity == 1 ? VB_LOG_INFO : VB_LOG_WARNING;
+	return verbosity > 2 ? VB_LOG_DEBUG : verbosity == 2 ? VB_LOG_INFO : VB_LOG_WARNING;
 }
 
 int setup(struct arguments *a, struct key *key, struct progress *progress, struct outcome *outcome)
