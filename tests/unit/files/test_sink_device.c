@@ -32,7 +32,7 @@ static struct loop attach(struct kit *kit)
 	if (number >= 0)
 		loop.fd = open(loop.path, O_RDWR | O_CLOEXEC);
 	if (loop.fd < 0 || ioctl(loop.fd, LOOP_SET_FD, backing)) {
-		print_message("# SKIP no loop device to be had: %s\n", strerror(errno));
+		print_message("# skipped: no loop device to be had: %s\n", strerror(errno));
 		if (loop.fd >= 0)
 			close(loop.fd);
 		loop.fd = -1;

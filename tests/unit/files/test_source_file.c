@@ -101,7 +101,7 @@ static void holes_are_found_wherever_they_are(void **state)
 	const char *path;
 
 	if (!keeps_holes(*state)) {
-		print_message("# SKIP this file system keeps no holes\n");
+		print_message("# skipped: this file system keeps no holes\n");
 		skip();
 	}
 	path = make_sparse(*state, data, COUNT(data), 1000 * KIB);
@@ -124,7 +124,7 @@ static void blocks_stay_aligned_after_a_hole(void **state)
 	const char *path;
 
 	if (!keeps_holes(*state)) {
-		print_message("# SKIP this file system keeps no holes\n");
+		print_message("# skipped: this file system keeps no holes\n");
 		skip();
 	}
 	path = make_sparse(*state, data, 1, 164 * KIB);
@@ -138,7 +138,7 @@ static void five_gib_of_nothing_are_one_block(void **state)
 	const char *path = make_sparse(*state, NULL, 0, 5 * GIB + 1);
 
 	if (!keeps_holes(*state)) {
-		print_message("# SKIP this file system keeps no holes\n");
+		print_message("# skipped: this file system keeps no holes\n");
 		skip();
 	}
 	assert_blocks(open_source(*state, &(struct vb_input){ .path = path }), blocks, 1);
@@ -155,7 +155,7 @@ static void offsets_go_beyond_four_gib(void **state)
 	const char *path = make_sparse(*state, data, 1, 5 * GIB + 12 * KIB);
 
 	if (!keeps_holes(*state)) {
-		print_message("# SKIP this file system keeps no holes\n");
+		print_message("# skipped: this file system keeps no holes\n");
 		skip();
 	}
 	assert_blocks(open_source(*state, &(struct vb_input){ .path = path }), blocks,
