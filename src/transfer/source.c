@@ -22,10 +22,10 @@ static bool size_is_true(int fd, const struct stat *st)
 		return false;
 	if (st->st_blocks)
 		return true;
-	/* The offset is shared; seeking must not move it. */
+	/* The offset may be shared; seeking must not move it. */
 	fd = vb__fd_reopen(fd, O_RDONLY);
 	if (fd < 0)
-		return true;
+		return false;
 	data = lseek(fd, 0, SEEK_DATA);
 	if (data < 0 && errno == ENXIO)
 		data = st->st_size;

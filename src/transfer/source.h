@@ -33,17 +33,21 @@ struct vb__source_ops {
 	int (*fill)(struct vb__source *source, void *buffer, const struct vb__block *block,
 		    struct vb_error *err);
 
-	/* All was read: is the input content? Calls input.at_end. */
+	/*
+	 * All was read: is the input content? Calls input.at_end. A file that has become shorter is
+	 * an error here at the latest. The offset of an input.fd is now where reading ended.
+	 */
 	int (*finish)(struct vb__source *source, struct vb_error *err);
 
 	void (*close)(struct vb__source *source);
 };
 
 /*
- * Opens an input. `cancel_fd` becomes readable when the transfer is given up:
- * then `next` must not block any longer but return VB_ERR_INTERRUPTED.
+ * Opens an input. `cancel_fd` (-1: none) becomes readable when the transfer is given
+ * up: then `next` must not block any longer but return VB_ERR_INTERRUPTED.
  * What kind of source it is depends on what the input is: regular files and
- * block devices are read by position, all else as a stream.
+ * block devices are read by position, all else as a stream. A regular file that
+ * is empty is a stream too, because those of /proc only seem to be.
  */
 int vb__source_open(const struct vb_input *input, enum vb_direct direct, int cancel_fd,
 		    struct vb__source **source, struct vb_error *err);

@@ -155,7 +155,8 @@ static int file_finish(struct vb__source *source, struct vb_error *err)
 	struct stat st;
 
 	/* Holes are not read: a file cut off there is noticed here only. */
-	if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size < end)
+	if (f->base.total_bytes && fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (uint64_t)st.st_size < end)
 		return fail_shorter(f, err);
 	if (f->given_fd >= 0)
 		(void)lseek(f->given_fd, (off_t)end, SEEK_SET);

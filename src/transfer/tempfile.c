@@ -46,9 +46,8 @@ static int follow_links(const char *path, char where[PATH_MAX])
 {
 	char to[PATH_MAX];
 
-	if (strlen(path) >= PATH_MAX)
+	if (snprintf(where, PATH_MAX, "%s", path) >= PATH_MAX)
 		return ENAMETOOLONG;
-	strcpy(where, path);
 	for (int i = 0; i < LINKS_MAX; i++) {
 		char *name = name_in(where);
 		ssize_t n = readlink(where, to, sizeof(to) - 1);
@@ -65,7 +64,7 @@ static int follow_links(const char *path, char where[PATH_MAX])
 	return ELOOP;
 }
 
-/* Opens the directory in `where`; its name is left there. */
+/* Keeps the name at the end of `where`, and opens the directory before it. */
 static int open_directory(struct vb__tempfile *temp, char *where, const char *path,
 			  struct vb_error *err)
 {
@@ -74,7 +73,7 @@ static int open_directory(struct vb__tempfile *temp, char *where, const char *pa
 	temp->name = strdup(name);
 	if (!temp->name)
 		return vb__fail_errno(err, ENOMEM, "strdup", NULL);
-	strcpy(name, "."); /* there is room: a name has at least one character */
+	memcpy(name, ".", 2); /* there is room: a name has at least one character */
 	temp->dir_fd = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* One may be allowed to make files in it and yet not to list it. */
 	if (temp->dir_fd < 0 && errno == EACCES)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ static unsigned for_each_entry(struct kit *kit, bool remove_it)
 			continue;
 		n++;
 		if (remove_it)
-			assert_int_equal(remove(kit_path(kit, entry->d_name)), 0);
+			assert_int_equal(unlinkat(dirfd(dir), entry->d_name, 0), 0);
 	}
 	closedir(dir);
 	return n;
@@ -63,6 +64,7 @@ int kit_teardown(void **state)
 {
 	struct kit *kit = *state;
 
+	(void)umount2(kit->dir, MNT_DETACH); /* a test that failed may have left its tmpfs */
 	for_each_entry(kit, true);
 	rmdir(kit->dir);
 	close(kit->cancel_fd);
@@ -74,10 +76,14 @@ int kit_teardown(void **state)
 
 const char *kit_path(struct kit *kit, const char *name)
 {
-	char **path = &kit->paths[kit->next_path++ % COUNT(kit->paths)];
+	size_t dir = strlen(kit->dir);
+	char **path = kit->paths;
 
-	free(*path);
-	assert_true(asprintf(path, "%s/%s", kit->dir, name) > 0);
+	while (*path && strcmp(*path + dir + 1, name) != 0)
+		path++;
+	assert_true(path < kit->paths + COUNT(kit->paths) - 1);
+	if (!*path)
+		assert_true(asprintf(path, "%s/%s", kit->dir, name) > 0);
 	return *path;
 }
 

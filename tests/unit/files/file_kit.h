@@ -19,16 +19,15 @@
 
 struct kit {
 	char dir[64];
-	int cancel_fd; /* an eventfd */
-	char *paths[8];
-	unsigned next_path;
+	int cancel_fd;	 /* an eventfd */
+	char *paths[16]; /* made so far */
 };
 
 /* For cmocka: the state is a struct kit. All signals that writing may raise are blocked. */
 int kit_setup(void **state);
 int kit_teardown(void **state);
 
-/* A path in the kit's directory; the last eight stay valid. */
+/* A path in the kit's directory; valid as long as the kit. */
 const char *kit_path(struct kit *kit, const char *name);
 void kit_cancel(struct kit *kit);
 /* How many files are in the directory, hidden ones as well. */

@@ -17,8 +17,8 @@
 
 #define ROOM (64 * KIB)
 
-/* Bytes have to be on their way after a few ms; the rest is for a machine that is busy. */
-#define PROMPT_MS 60
+/* Bytes have to be on their way after a few ms. */
+#define PROMPT_MS 6
 
 struct feed {
 	int fd;
@@ -125,37 +125,38 @@ static void a_fast_pipe_makes_full_blocks(void **state)
 	assert_in_range(blocks, 1024, 1024 + 1024 / 4);
 }
 
+/* The best of some: a busy machine may be slow at times, but not each time. */
 static void a_lone_byte_does_not_sit(void **state)
 {
 	uint8_t *buffer = page_aligned(ROOM);
+	uint64_t best = UINT64_MAX, since;
 	struct vb__source *source;
 	struct vb__block block;
 	struct vb_error err;
-	uint64_t since;
 	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
 	source = open_source(*state, &(struct vb_input){ .fd = fds[0] });
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 20; i++) {
 		assert_int_equal(write(fds[1], "x", 1), 1);
 		since = vb__now_ns();
 		assert_int_equal(next_block(source, buffer, &block, &err), 1);
 		assert_int_equal(block.length, 1);
-		assert_true(vb__now_ns() - since < vb__ms(PROMPT_MS));
+		since = vb__now_ns() - since;
+		best = since < best ? since : best;
 	}
+	assert_true(best < vb__ms(PROMPT_MS));
 	source->ops->close(source);
 	close(fds[0]);
 	close(fds[1]);
 	free(buffer);
 }
 
+/* One byte in half a millisecond, for ever: the block would never be full. */
 static void a_trickle_does_not_sit(void **state)
 {
 	struct feed feed = { .len = 500, .piece = 1, .pause_us = 500 };
-	uint8_t *buffer = page_aligned(ROOM);
 	struct vb__source *source;
-	struct vb__block block;
-	struct vb_error err;
 	pthread_t thread;
 	int fds[2];
 
@@ -163,14 +164,9 @@ static void a_trickle_does_not_sit(void **state)
 	feed.fd = fds[1];
 	source = open_source(*state, &(struct vb_input){ .fd = fds[0] });
 	thread = start_thread(feed_run, &feed);
-	assert_int_equal(next_block(source, buffer, &block, &err), 1);
-	assert_in_range(block.length, 1, 2 * PROMPT_MS); /* at most one byte in half a ms */
-	while (next_block(source, buffer, &block, &err) > 0)
-		;
+	assert_in_range(drain(source, feed.len), 10, 500);
 	join_thread(thread);
-	source->ops->close(source);
 	close(fds[0]);
-	free(buffer);
 }
 
 static void the_flags_of_a_descriptor_are_left_alone(void **state)
@@ -366,7 +362,7 @@ static void files_made_by_the_kernel_are_read(void **state)
 	if (access("/sys/class/net/lo/mtu", R_OK) == 0)
 		assert_in_range(length_of(*state, "/sys/class/net/lo/mtu"), 2, 20);
 	else
-		print_message("# SKIP no /sys/class/net/lo/mtu here\n");
+		print_message("# skipped: no /sys/class/net/lo/mtu here\n");
 }
 
 static int refuse_source(struct kit *kit, const struct vb_input *input, struct vb_error *err)
