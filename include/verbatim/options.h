@@ -46,6 +46,10 @@ struct vb_options {
 	/* AF_INET or AF_INET6 only; both if not given. */
 	int family;
 
+	/* Connect from this address of ours; by the route to the peer if not given. Listeners have
+	 * an argument for it. */
+	const char *source;
+
 	/* The largest message, and how many are buffered each way. The smallest of what both
 	 * ends ask for and both devices can do counts. 256 KiB and 2. */
 	uint32_t max_message_bytes;

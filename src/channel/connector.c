@@ -123,14 +123,34 @@ static int greet(struct vb_channel *ch, uint64_t deadline_ns, struct vb_error *e
 	return rc ? explain_failure(err, ch->ep, rc, &answer) : check_answer(ch, err);
 }
 
+/* The address to connect from, of the family that the peer's has. */
+static int find_source(const struct candidate *c, const struct vb__settings *settings,
+		       struct vb__address *source, struct vb_error *err)
+{
+	struct vb__address found[VB__ADDRESSES_MAX];
+	int n = vb__address_resolve(settings->source, "0", c->address->sa.ss_family, found, err);
+
+	if (n < 0)
+		return n;
+	*source = found[0];
+	return 0;
+}
+
 static int attempt(const struct candidate *c, const struct vb__settings *settings,
 		   uint64_t deadline_ns, struct vb_channel **channel, struct vb_error *err)
 {
 	struct vb__ep_attr attr = vb__channel_ep_attr(settings);
+	struct vb__address source;
 	struct vb_channel *ch;
 	struct vb__ep *ep;
-	int rc = vb__ep_open(c->fabric, &attr, c->address, deadline_ns, &ep, err);
+	int rc = 0;
 
+	if (settings->source[0]) {
+		rc = find_source(c, settings, &source, err);
+		attr.source = &source;
+	}
+	if (rc == 0)
+		rc = vb__ep_open(c->fabric, &attr, c->address, deadline_ns, &ep, err);
 	if (rc == 0)
 		rc = vb__channel_create(ep, settings, &ch, err);
 	if (rc)
@@ -160,7 +180,8 @@ static unsigned list_candidates(struct candidate *to, const struct vb__address *
 static bool is_hopeless(int code)
 {
 	return code == VB_ERR_NO_DEVICE || code == VB_ERR_ACCESS || code == VB_ERR_UNSUPPORTED ||
-	       code == VB_ERR_MEMLOCK || code == VB_ERR_NOMEM || code == VB_ERR_INVALID;
+	       code == VB_ERR_RESOLVE || code == VB_ERR_MEMLOCK || code == VB_ERR_NOMEM ||
+	       code == VB_ERR_INVALID;
 }
 
 /* Somebody answered for this port, and clearly. */

@@ -89,6 +89,10 @@ int vb__settings_from(struct vb__settings *s, const struct vb_options *options,
 	    snprintf(s->device, sizeof(s->device), "%s", device) >= (int)sizeof(s->device))
 		return vb__fail_invalid(err, "device", "\"%s\" is too long for a device name",
 					device);
+	if (o->source &&
+	    snprintf(s->source, sizeof(s->source), "%s", o->source) >= (int)sizeof(s->source))
+		return vb__fail_invalid(err, "source", "\"%s\" is too long for an address",
+					o->source);
 	if (s->fabric == VB_FABRIC_AUTO) {
 		rc = fabric_from_env(&s->fabric, err);
 		if (rc)

@@ -19,6 +19,7 @@ struct vb__settings {
 	enum vb_fabric fabric;
 	char device[64]; /* empty: any */
 	int family;
+	char source[64]; /* empty: by the route */
 	uint32_t max_message;
 	uint32_t depth;
 	uint32_t connect_timeout_ms;

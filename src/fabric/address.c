@@ -19,12 +19,19 @@ static socklen_t length_of(const struct sockaddr *sa)
 	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
+/* An IPv4 peer of a listener that serves both is shown as such. */
+static const char *without_mapping(const char *host)
+{
+	return strncmp(host, "::ffff:", 7) == 0 && strchr(host, '.') ? host + 7 : host;
+}
+
 static void put_in_words(struct vb__address *a)
 {
 	char host[64] = "?";
 
 	getnameinfo((struct sockaddr *)&a->sa, a->len, host, sizeof(host), NULL, 0, NI_NUMERICHOST);
-	snprintf(a->text, sizeof(a->text), "%s port %u", host, vb__address_port(a));
+	snprintf(a->text, sizeof(a->text), "%s port %u", without_mapping(host),
+		 vb__address_port(a));
 }
 
 void vb__address_from(struct vb__address *a, const struct sockaddr *sa)

@@ -111,6 +111,7 @@ struct vb__ep_attr {
 	unsigned send_depth, recv_depth; /* operations outstanding at once */
 	unsigned sge;			 /* pieces per operation */
 	const struct vb__settings *settings;
+	const struct vb__address *source; /* to connect from; NULL: by the route */
 };
 
 struct vb__ep {

@@ -23,7 +23,7 @@ static int fail_by_peer(struct vb_session *s, const struct vb_error *theirs, str
 	const char *space = *theirs->operation && *theirs->object ? " " : "";
 	const char *colon = *theirs->operation || *theirs->object ? ": " : "";
 
-	snprintf(told.operation, sizeof(told.operation), "the %s",
+	snprintf(told.operation, sizeof(told.operation), "the %s at",
 		 s->agreed.sends ? "receiver" : "sender");
 	snprintf(told.object, sizeof(told.object), "%.103s", s->peer);
 	snprintf(told.cause, sizeof(told.cause), "%s%s%s%s%.160s", theirs->operation, space,

@@ -2,7 +2,11 @@
 /* Blocks on the wire: the trailer, and the hash that covers it and the data. */
 #include "wire/block.h"
 
+#ifdef VB_HAVE_XXH_DISPATCH
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 #include "wire/bytes.h"
 

@@ -22,6 +22,8 @@ const struct flag flags[] = {
 	HEADLINE(BOTH, "Connection"),
 	{ RDRECV, 0, "bind", "ADDRESS", FLAG_TEXT, FIELD(bind), 0, 0, "an address",
 	  "listen there only (all addresses)" },
+	{ RDSEND, 0, "bind", "ADDRESS", FLAG_TEXT, FIELD(options.connection.source), 0, 0,
+	  "an address", "connect from this address of this machine (by the route)" },
 	{ BOTH, '4', "ipv4", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET, 0, NULL,
 	  "IPv4 only" },
 	{ BOTH, '6', "ipv6", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET6, 0, NULL,

@@ -93,28 +93,31 @@ static int copy_address(const struct vb__address *address, void **to, size_t *le
  * Providers are asked for the way to a peer. For listening they are asked for
  * nothing, because they do not know the wildcard address; it is put in afterwards.
  */
-static int ask(const struct vb__address *address, bool source, struct fi_info *hints,
-	       struct fi_info **info)
+static int ask(const struct vb__address *peer, const struct vb__address *source,
+	       struct fi_info *hints, struct fi_info **info)
 {
+	const struct vb__address *address = peer ? peer : source;
 	int rc = 0;
 
 	hints->addr_format = address->sa.ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
-	if (!source)
-		rc = copy_address(address, &hints->dest_addr, &hints->dest_addrlen);
+	if (peer)
+		rc = copy_address(peer, &hints->dest_addr, &hints->dest_addrlen);
+	if (rc == 0 && peer && source)
+		rc = copy_address(source, &hints->src_addr, &hints->src_addrlen);
 	if (rc == 0)
 		rc = fi_getinfo(VB__OFI_API, NULL, NULL, 0, hints, info);
-	if (rc || !source)
+	if (rc || peer)
 		return rc;
 	free((*info)->src_addr);
 	(*info)->src_addr = NULL;
-	rc = copy_address(address, &(*info)->src_addr, &(*info)->src_addrlen);
+	rc = copy_address(source, &(*info)->src_addr, &(*info)->src_addrlen);
 	if (rc)
 		fi_freeinfo(*info);
 	return rc;
 }
 
-int ofi_info_get(const struct vb__settings *settings, const struct vb__address *address,
-		 bool source, struct fi_info **info, struct vb_error *err)
+int ofi_info_get(const struct vb__settings *settings, const struct vb__address *peer,
+		 const struct vb__address *source, struct fi_info **info, struct vb_error *err)
 {
 	const char *provider = settings->device[0] ? settings->device : DEFAULT_PROVIDER;
 	struct fi_info *hints = fi_allocinfo();
@@ -128,10 +131,10 @@ int ofi_info_get(const struct vb__settings *settings, const struct vb__address *
 		hints->domain_attr->threading = FI_THREAD_DOMAIN;
 		hints->fabric_attr->prov_name = strdup(provider);
 		if (hints->fabric_attr->prov_name) /* else any provider would do */
-			result = ask(address, source, hints, info);
+			result = ask(peer, source, hints, info);
 		fi_freeinfo(hints);
 	}
-	return result ? no_provider(err, result, provider, address) : 0;
+	return result ? no_provider(err, result, provider, peer ? peer : source) : 0;
 }
 
 int ofi_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd, struct vb_error *err)

@@ -52,9 +52,9 @@ struct ofi_request {
 	struct fid_pep *pep;
 };
 
-/* The providers' answer for an address. `source` is set for listening. */
-int ofi_info_get(const struct vb__settings *settings, const struct vb__address *address,
-		 bool source, struct fi_info **info, struct vb_error *err);
+/* The providers' answer for the way to `peer`, from `source` if not NULL; or, without a peer, for listening there. */
+int ofi_info_get(const struct vb__settings *settings, const struct vb__address *peer,
+		 const struct vb__address *source, struct fi_info **info, struct vb_error *err);
 
 /* Turns a libfabric result (negative or positive) into an error. */
 int ofi_fail(struct vb_error *err, long result, const char *operation, const char *object);

@@ -127,7 +127,7 @@ int ofi_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer,
 	int rc;
 
 	(void)deadline_ns; /* nothing here waits for the network */
-	rc = ofi_info_get(attr->settings, peer, false, &list, err);
+	rc = ofi_info_get(attr->settings, peer, attr->source, &list, err);
 	if (rc)
 		return rc;
 	info = fi_dupinfo(list);

@@ -43,7 +43,7 @@ int ofi_listen(const struct vb__settings *settings, const struct vb__address *at
 	if (!pep)
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
 	pep->base.fabric = &vb__ofi_fabric;
-	rc = ofi_info_get(settings, at, true, &pep->info, err);
+	rc = ofi_info_get(settings, NULL, at, &pep->info, err);
 	if (rc == 0)
 		rc = start(pep, at, err);
 	if (rc) {

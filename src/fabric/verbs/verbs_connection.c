@@ -234,13 +234,14 @@ static int ms_left(uint64_t deadline_ns)
 	return ms > 0 ? ms : 1;
 }
 
-static int resolve(struct verbs_ep *ep, const struct vb__address *peer, uint64_t deadline_ns,
-		   struct vb_error *err)
+static int resolve(struct verbs_ep *ep, const struct vb__address *peer,
+		   const struct vb__address *source, uint64_t deadline_ns, struct vb_error *err)
 {
+	struct sockaddr *from = source ? (struct sockaddr *)&source->sa : NULL;
 	int rc;
 
 	ep->last_event = NOTHING_YET;
-	if (rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)&peer->sa, ms_left(deadline_ns)) !=
+	if (rdma_resolve_addr(ep->id, from, (struct sockaddr *)&peer->sa, ms_left(deadline_ns)) !=
 	    0) {
 		if (errno == ENODEV)
 			return no_device_on_route(err, errno, peer);
@@ -339,7 +340,7 @@ int verbs_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer
 	if (rdma_create_id(ep->cm, &ep->id, NULL, RDMA_PS_TCP) != 0)
 		rc = verbs_fail(err, errno, "rdma_create_id", peer->text);
 	else
-		rc = resolve(ep, peer, deadline_ns, err);
+		rc = resolve(ep, peer, attr->source, deadline_ns, err);
 	if (rc == 0)
 		rc = equip(ep, attr, err);
 	if (rc) {

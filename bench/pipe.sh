@@ -1,0 +1,175 @@
+# shellcheck shell=bash disable=SC2317,SC2329,SC2154,SC2002	# called by their names; build, rounds, lines are bench/run's; a pipe is meant
+# The pipe beside its peers; sourced by bench/run. Each contender is a pair of functions NAME_recv OUT and
+# NAME_send IN, where IN is a file or - for a pipe into its stdin, and OUT is a file or /dev/null.
+
+pipe_mib=${VB_BENCH_MIB:-2048}
+pipe_port=17471
+tools=$build/tools
+
+ours_recv() { exec "$tools/rdrecv" -q --fabric "$pipe_fabric" --bind "$pipe_at" $pipe_port benchkey "$1"; }
+ours_send() { exec "$tools/rdsend" -q --fabric "$pipe_fabric" "$pipe_at" $pipe_port benchkey "$1"; }
+nc_recv() { exec nc -l -N "$pipe_at" $pipe_port > "$1" < /dev/null; }
+nc_send() { if [ "$1" = - ]; then exec nc -N "$pipe_at" $pipe_port; else exec nc -N "$pipe_at" $pipe_port < "$1"; fi; }
+socat_recv() { exec socat -b 1048576 -u "TCP-LISTEN:$pipe_port,bind=$pipe_at,reuseaddr" "OPEN:$1,creat,trunc"; }
+socat_send() {
+	if [ "$1" = - ]; then exec socat -b 1048576 -u STDIN "TCP:$pipe_at:$pipe_port"
+	else exec socat -b 1048576 -u "OPEN:$1,rdonly" "TCP:$pipe_at:$pipe_port"; fi
+}
+mbuffer_recv() { exec mbuffer -q -s 256k -m 64M -I "$pipe_at:$pipe_port" -f -o "$1" 2> /dev/null; }
+mbuffer_send() {
+	if [ "$1" = - ]; then exec mbuffer -q -s 256k -m 64M -O "$pipe_at:$pipe_port" 2> /dev/null
+	else exec mbuffer -q -s 256k -m 64M -i "$1" -O "$pipe_at:$pipe_port" 2> /dev/null; fi
+}
+ssh_recv() { exec /usr/sbin/sshd -D -e -f "$pipe_dir/sshd_config" -p $pipe_port 2> /dev/null; }
+ssh_send() {
+	local ssh=(ssh -q -p "$pipe_port" -i "$pipe_dir/key" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null
+		"$pipe_at" "cat > $peer_out")
+	if [ "$1" = - ]; then "${ssh[@]}"; else "${ssh[@]}" < "$1"; fi
+}
+cp_recv() { :; }
+
+# ssh needs a server: one of our own, with keys of its own.
+prepare_ssh() {
+	ssh-keygen -q -t ed25519 -N '' -f "$pipe_dir/host" && ssh-keygen -q -t ed25519 -N '' -f "$pipe_dir/key" || return
+	mkdir -p /run/sshd
+	cat > "$pipe_dir/sshd_config" <<- CONFIG
+		HostKey $pipe_dir/host
+		AuthorizedKeysFile $pipe_dir/key.pub
+		StrictModes no
+		PidFile none
+		UsePAM no
+		PermitRootLogin yes
+	CONFIG
+}
+
+listening() { ss -Hltn "sport = :$pipe_port" | grep -q .; }
+
+# seconds COMMAND...: user and system time of it and its children, as one number, into a file
+cpu_seconds() {
+	local TIMEFORMAT='%U %S' file=$1
+	shift
+	{ time "$@" 2>&3; } 3>&2 2> "$file"
+}
+
+# once NAME IN OUT: prints "GB/s cpu-seconds-per-GiB"
+once() {
+	local name=$1 in=$2 out=$3 start end pid
+	peer_out=$out
+	cpu_seconds "$pipe_dir/recv.cpu" eval "(${name}_recv '$out')" &
+	pid=$!
+	until listening; do sleep 0.01; done
+	sleep 0.1
+	start=$EPOCHREALTIME
+	if [ "$in" = pipe ]; then
+		cat "$pipe_dir/data" | cpu_seconds "$pipe_dir/send.cpu" eval "(${name}_send -)" || echo "$name failed" >&2
+	else
+		cpu_seconds "$pipe_dir/send.cpu" eval "(${name}_send '$pipe_dir/data')" || echo "$name failed" >&2
+	fi
+	if [ "$name" = ssh ]; then pkill -P "$pid" sshd 2> /dev/null || pkill -f "$pipe_dir/sshd_config"; fi
+	[ "$name" = ssh ] && end=$EPOCHREALTIME
+	wait "$pid" 2> /dev/null || true
+	[ "$name" = ssh ] || end=$EPOCHREALTIME
+	cat "$pipe_dir/send.cpu" "$pipe_dir/recv.cpu" 2> /dev/null | awk -v s="$start" -v e="$end" -v mib="$pipe_mib" '
+		{cpu += $1 + $2} END {printf "%.3f %.2f\n", mib * 1048576 / (e - s) / 1e9, cpu / mib * 1024}'
+}
+
+# Runs all contenders in turn, several rounds, and prints medians; $1 scenario, $2 in, $3 out, then names, ours first.
+pipe_contest() {
+	local scenario=$1 in=$2 out=$3 name best=0 ours=0 best_name=
+	shift 3
+	for _ in $(seq "$rounds"); do
+		for name; do once "$name" "$in" "$out" >> "$pipe_dir/$name.rounds"; done
+	done
+	for name; do
+		local rate cpu
+		rate=$(cut -d' ' -f1 "$pipe_dir/$name.rounds" | median)
+		cpu=$(cut -d' ' -f2 "$pipe_dir/$name.rounds" | median)
+		rm "$pipe_dir/$name.rounds"
+		printf '%-28s %-10s %8s GB/s %8s CPU s/GiB\n' "$scenario" "$name" "$rate" "$cpu"
+		printf '{"name":"%s","contender":"%s","GB_per_s":%s,"cpu_s_per_GiB":%s}\n' "$scenario" "$name" "$rate" "$cpu" >> "$lines"
+		if [ "$name" = ours ]; then ours=$rate
+		elif [[ " $pipe_peers " == *" $name "* ]] && awk -v a="$rate" -v b="$best" 'BEGIN {exit !(a > b)}'; then best=$rate best_name=$name; fi
+	done
+	awk -v o="$ours" -v b="$best" -v n="$best_name" -v s="$scenario" -v t="$pipe_target" 'BEGIN {
+		r = o / b; printf "%-28s ours is %.2f x %s  (target >= %s: %s)\n", s, r, n, t, r >= t ? "met" : "MISSED"}'
+}
+
+# Every contender must bring the bytes over right, or its speed means nothing.
+pipe_check() {
+	local name
+	for name; do
+		rm -f "$pipe_dir/out"
+		once "$name" file "$pipe_dir/out" > /dev/null
+		cmp "$pipe_dir/data" "$pipe_dir/out" || { echo "bench: $name did not bring the data over" >&2; return 1; }
+		rm -f "$pipe_dir/out"
+	done
+}
+
+pipe_memory() {
+	local side pid
+	"$tools/rdrecv" -q --fabric ofi --bind "$pipe_at" $pipe_port benchkey /dev/null & pid=$!
+	until listening; do sleep 0.01; done
+	{ cat "$pipe_dir/data"; sleep 0.5; } | "$tools/rdsend" -q --fabric ofi "$pipe_at" $pipe_port benchkey & side=$!
+	while kill -0 $side 2> /dev/null; do
+		for p in $side $pid; do grep -E 'VmHWM|VmPin' "/proc/$p/status" > "$pipe_dir/mem.$p" 2> /dev/null || true; [ -s "$pipe_dir/mem.$p" ] && cp "$pipe_dir/mem.$p" "$pipe_dir/last.$p"; done
+		sleep 0.05
+	done
+	wait
+	echo "memory: rdsend $(awk '{printf "%s %.1f MiB ", $1, $2 / 1024}' "$pipe_dir/last.$side"), rdrecv $(awk '{printf "%s %.1f MiB ", $1, $2 / 1024}' "$pipe_dir/last.$pid")"
+}
+
+bench_pipe() {
+	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX)
+	pipe_at=127.0.0.1 pipe_fabric=ofi pipe_target=1.2
+	prepare_ssh
+	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
+	printf '\n%s\n' "pipes over loopback, $pipe_mib MiB on tmpfs, medians of $rounds, CPU of both ends; congestion control $(sysctl -n net.ipv4.tcp_congestion_control 2> /dev/null || echo '?')"
+	pipe_check ours nc socat mbuffer ssh
+	pipe_peers="nc socat mbuffer"
+	pipe_contest "file into /dev/null" file /dev/null ours nc socat mbuffer ssh
+	pipe_contest "pipe into /dev/null" pipe /dev/null ours nc socat mbuffer ssh
+	pipe_peers=socat
+	pipe_contest "file into file" file "$pipe_dir/out" ours socat nc mbuffer
+	local t=$EPOCHREALTIME
+	cp "$pipe_dir/data" "$pipe_dir/out"
+	awk -v s="$t" -v e="$EPOCHREALTIME" -v mib="$pipe_mib" 'BEGIN {printf "%-28s %-10s %8.3f GB/s\n", "file into file", "cp", mib * 1048576 / (e - s) / 1e9}'
+	iperf3 -s -1 -p $pipe_port > /dev/null & until listening; do sleep 0.01; done
+	printf '%-28s %-10s %8s GB/s\n' "memory to memory" iperf3 "$(iperf3 -c "$pipe_at" -p $pipe_port -t 3 -J | awk '/"sum_received"/ {f = 1} f && /bits_per_second/ {gsub(/,/, ""); printf "%.3f", $2 / 8e9; exit}')"
+	wait
+	pipe_memory
+	rm -rf "$pipe_dir"
+}
+
+rcopy_recv() { exec rcopy -p $pipe_port > /dev/null 2>&1; }
+rcopy_send() { exec rcopy "$1" "$pipe_at:$peer_out" -p $pipe_port > /dev/null; }
+
+# In the guest: no TCP port to look at, and rcopy's server goes on for ever.
+once_rxe() {
+	local name=$1 out=$2 pid start end
+	peer_out=$out
+	"${name}_recv" "$out" &
+	pid=$!
+	sleep 2
+	start=$EPOCHREALTIME
+	("${name}_send" "$pipe_dir/data") || echo "$name failed" >&2
+	[ "$name" = rcopy ] && { end=$EPOCHREALTIME; kill $pid; }
+	wait $pid 2> /dev/null || true
+	[ "$name" = rcopy ] || end=$EPOCHREALTIME
+	cmp -s "$pipe_dir/data" "$out" || [ "$out" = /dev/null ] || echo "bench: $name did not bring the data over" >&2
+	awk -v s="$start" -v e="$end" -v mib="$pipe_mib" 'BEGIN {printf "%.1f\n", mib * 1.048576 / (e - s)}'
+}
+
+ours_rxe() { once_rxe ours "$1"; }
+rcopy_rxe() { once_rxe rcopy "$1"; }
+
+bench_pipe_verbs_inside() {
+	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=$VB_RXE_ADDR pipe_fabric=verbs pipe_mib=${VB_BENCH_MIB:-128}
+	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
+	heading "the pipe over Soft-RoCE in a VM (emulated, $(nproc) vCPU), $pipe_mib MiB on tmpfs, whole run of the sender, medians of $rounds"
+	contest "file into /dev/null" MB/s higher 0.90 ours_rxe /dev/null \
+		-- "ib_send_bw -e" perftest_bw -e -Q 1 -n $((pipe_mib * 4)) -s 262144 -t 8 -r 8
+	contest "file into file" MB/s higher 1.5 ours_rxe "$pipe_dir/out" -- rcopy rcopy_rxe "$pipe_dir/out"
+	rm -rf "$pipe_dir"
+}
+
+bench_pipe_verbs() { in_guest pipe_verbs_inside; }
