@@ -8,10 +8,13 @@
 #include "common/setup.h"
 
 /* A command that could not start has written nothing, and that is its failure at the end. */
-static int not_started(void *err_of_start, struct vb_error *err)
+static int not_started(void *arg, struct vb_error *err)
 {
-	*err = *(const struct vb_error *)err_of_start;
-	return err->code;
+	const struct vb_error *why = arg;
+
+	if (err)
+		*err = *why;
+	return why->code;
 }
 
 static int send_command(struct vb_session *session, char *const *argv, struct outcome *outcome)

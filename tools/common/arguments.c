@@ -132,7 +132,7 @@ static bool port_is_fine(const char *port, uint64_t least)
 {
 	uint64_t number;
 
-	if (!*port)
+	if (!port || !*port)
 		return false;
 	if (*port < '0' || *port > '9')
 		return *port != '-' && *port != '+';
@@ -142,7 +142,7 @@ static bool port_is_fine(const char *port, uint64_t least)
 /* "[::1]" is an address in its brackets. */
 static char *without_brackets(char *host)
 {
-	size_t len = strlen(host);
+	size_t len = host ? strlen(host) : 0;
 
 	if (len < 3 || host[0] != '[' || host[len - 1] != ']')
 		return host;

@@ -9,6 +9,8 @@
 int trouble_errno(struct vb_error *err, enum vb_err code, int errnum, const char *operation,
 		  const char *object)
 {
+	if (!err)
+		return code;
 	*err = (struct vb_error){ .code = code, .native_kind = VB_NATIVE_ERRNO, .native = errnum };
 	snprintf(err->operation, sizeof(err->operation), "%s", operation);
 	snprintf(err->object, sizeof(err->object), "%s", object);
@@ -20,6 +22,8 @@ int trouble_say(struct vb_error *err, enum vb_err code, const char *format, ...)
 {
 	va_list args;
 
+	if (!err)
+		return code;
 	*err = (struct vb_error){ .code = code };
 	va_start(args, format);
 	vsnprintf(err->cause, sizeof(err->cause), format, args);

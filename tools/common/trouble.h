@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures that a tool finds itself, told as the library tells its own. All return the code. */
+/*
+ * Failures that a tool finds itself, told as the library tells its own. All
+ * return the code; `err` may be NULL.
+ */
 #ifndef TOOLS_TROUBLE_H
 #define TOOLS_TROUBLE_H
 
