@@ -79,6 +79,12 @@ int vb__crew_start(struct vb__crew *c, unsigned count,
 	return rc;
 }
 
+/* Such a failure may be the consequence of one that only the peer knows. */
+static bool is_broken_rail(enum vb_err code)
+{
+	return code == VB_ERR_LOST || code == VB_ERR_CLOSED || code == VB_ERR_FLUSHED;
+}
+
 void vb__crew_fail(struct vb__crew *c, const struct vb_error *failure)
 {
 	pthread_mutex_lock(&c->lock);
@@ -202,6 +208,16 @@ static void take_words(struct vb__crew *c, const struct vb__words *words)
 	}
 }
 
+/* The peer's word may come after its rails have gone: it is the deeper cause all the same. */
+static void fail_by_peer(struct vb__crew *c, const struct vb_error *failure)
+{
+	pthread_mutex_lock(&c->lock);
+	if (c->session->told_by_peer && is_broken_rail(c->failure.code))
+		c->failure = (struct vb_error){ .code = VB_OK };
+	pthread_mutex_unlock(&c->lock);
+	vb__crew_fail(c, failure);
+}
+
 /* All that the peer has said so far. */
 static void listen_to_peer(struct vb__crew *c)
 {
@@ -212,7 +228,7 @@ static void listen_to_peer(struct vb__crew *c)
 	while (!c->verdict_heard && (rc = vb__session_hear(c->session, &words, &err)) == 0)
 		take_words(c, &words);
 	if (!c->verdict_heard && rc != VB_ERR_AGAIN)
-		vb__crew_fail(c, &err);
+		fail_by_peer(c, &err);
 }
 
 bool vb__crew_all_done(const struct vb__crew *c)
@@ -256,9 +272,9 @@ static void ask_for_reason(struct vb__crew *c)
 	uint64_t deadline = vb__now_ns() + vb__ms(REASON_MS);
 	struct vb_error reason = { .code = VB_OK };
 	struct vb__words words;
-	int code = c->failure.code, rc;
+	int rc;
 
-	if (code != VB_ERR_LOST && code != VB_ERR_CLOSED && code != VB_ERR_FLUSHED)
+	if (!is_broken_rail(c->failure.code))
 		return;
 	do {
 		rc = vb__session_expect(c->session, VB__WORDS_VERDICT, &words, deadline, &reason);

@@ -13,17 +13,31 @@
 #define DEFAULT_WINDOW 8u
 #define DEFAULT_WORKERS_MAX 4u
 #define WINDOW_LEAST 2u
+#define CPUS_PER_RAIL 4u
+#define DEFAULT_RAILS_MAX 4u
 
 /* Receives that a channel posts beyond its depth, see channel_setup.c. */
 #define FURTHER_SLOTS 5u
 
-static uint32_t default_workers(void)
+static unsigned cpus(void)
 {
 	cpu_set_t set;
-	unsigned cpus = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set)
-								     : 1;
 
-	return cpus < DEFAULT_WORKERS_MAX ? cpus : DEFAULT_WORKERS_MAX;
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
+static uint32_t default_workers(void)
+{
+	return cpus() < DEFAULT_WORKERS_MAX ? cpus() : DEFAULT_WORKERS_MAX;
+}
+
+uint32_t vb__plan_rails(const struct vb__plan *plan, bool tcp)
+{
+	uint32_t wide = cpus() / CPUS_PER_RAIL;
+
+	if (plan->rails)
+		return plan->rails;
+	return !tcp || wide <= 1 ? 1 : wide < DEFAULT_RAILS_MAX ? wide : DEFAULT_RAILS_MAX;
 }
 
 static int check_range(struct vb_error *err, const char *what, uint32_t value, uint32_t least,
@@ -48,7 +62,7 @@ static int check(const struct vb__plan *plan, const struct vb_transfer_options *
 	if (rc == 0)
 		rc = check_range(err, "window_blocks", plan->window, 1, VB_WINDOW_MAX);
 	if (rc == 0)
-		rc = check_range(err, "rails", plan->rails, 1, VB_RAILS_MAX);
+		rc = check_range(err, "rails", plan->rails, 0, VB_RAILS_MAX);
 	if (rc == 0)
 		rc = check_range(err, "workers", plan->workers, 1, VB_WORKERS_MAX);
 	return rc;
@@ -65,7 +79,7 @@ int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *o, st
 		.window = o->window_blocks ? o->window_blocks : DEFAULT_WINDOW,
 		.block_given = o->block_bytes != 0,
 		.window_given = o->window_blocks != 0,
-		.rails = o->rails ? o->rails : 1,
+		.rails = o->rails,
 		.workers = o->workers ? o->workers : default_workers(),
 		.bytes_per_second = o->max_bytes_per_second,
 		.fsync = o->fsync,

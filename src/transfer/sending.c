@@ -6,6 +6,7 @@
  * needs them in order never waits for one behind another.
  */
 #include <poll.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "transfer/crew.h"
@@ -201,11 +202,12 @@ static void conduct(struct sending *s)
 static int agree(struct vb_session *session, const struct vb__source *source, struct vb_error *err)
 {
 	const struct vb__plan *plan = &session->plan;
+	bool tcp = strcmp(vb_channel_fabric(session->channel), "ofi") == 0;
 	struct vb__terms ours = {
 		.sends = true,
 		.sparse = source->sparse,
 		.mode = (uint16_t)source->mode,
-		.rails = (uint16_t)plan->rails,
+		.rails = (uint16_t)vb__plan_rails(plan, tcp),
 		.block_bytes = plan->block_bytes,
 		.window = plan->window,
 		.bytes_per_second = plan->bytes_per_second,

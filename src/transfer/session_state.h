@@ -29,6 +29,9 @@ struct vb__plan {
 int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *options,
 		  struct vb_error *err);
 
+/* How many rails to propose, for the fabric that leads to the peer. */
+uint32_t vb__plan_rails(const struct vb__plan *plan, bool tcp);
+
 /* How many of these blocks to have under way on each of so many rails, so that all may be pinned. */
 uint32_t vb__plan_window(const struct vb__plan *plan, const struct vb__terms *terms);
 
