@@ -1,0 +1,2 @@
+#include "harness.h"
+const struct test transfer_tests[] = { { NULL } };
