@@ -49,8 +49,8 @@ struct test {
 	const char *only; /* of this fabric only, else it is not in the list at all */
 };
 
-extern const struct test channel_tests[], end_tests[], stranger_tests[], fabric_tests[], lend_tests[],
-	pass_tests[], transfer_tests[], failure_tests[], door_tests[];
+extern const struct test channel_tests[], end_tests[], stranger_tests[], fabric_tests[],
+	lend_tests[], pass_tests[], transfer_tests[], failure_tests[], door_tests[];
 
 /* Several threads on one object: with --threads only these, for the thread sanitizer. */
 extern const struct test thread_tests[], lend_thread_tests[], crew_tests[];

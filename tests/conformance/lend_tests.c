@@ -69,8 +69,7 @@ static void await_blocked(struct vb_channel *ch, unsigned threads)
 	}
 }
 
-static const size_t sizes[] = { 1,    2,    39,	   40,	  PAGE - 1, PAGE,
-				5000, 9999, 65536, 70000, 1,	    70000 };
+static const size_t sizes[] = { 1, 2, 39, 40, PAGE - 1, PAGE, 5000, 9999, 65536, 70000, 1, 70000 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 static void lending(struct side *side)
