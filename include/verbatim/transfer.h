@@ -94,7 +94,8 @@ struct vb_transfer_options {
 	 * VB_ERR_INTERRUPTED, here and at the peer. 0: none. Nothing is read from it. */
 	int stop_fd;
 
-	/* Called a few times a second by the thread that is in vb_session_send or _receive. */
+	/* Called a few times a second, and when all is done, by the thread that is in
+	 * vb_session_send or _receive. */
 	vb_progress_fn progress;
 	void *progress_arg;
 };

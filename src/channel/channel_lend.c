@@ -65,6 +65,7 @@ void vb__channel_give_back_unsent(struct vb_channel *ch, const struct vb__loan *
 {
 	pthread_mutex_lock(&ch->lock);
 	vb__slot_give_back(&ch->tx, &ch->tx.slot[loan->number]);
+	vb__channel_tell(ch, VB__NEWS_SENT);
 	pthread_mutex_unlock(&ch->lock);
 }
 

@@ -15,7 +15,7 @@
 #define POLLS_TO_MEASURE 32u
 #define SPINS_PER_MEASUREMENT 1024u
 
-static void tell_others(struct vb_channel *ch, unsigned news)
+void vb__channel_tell(struct vb_channel *ch, unsigned news)
 {
 	ch->changes++;
 	if (ch->waiting)
@@ -30,7 +30,7 @@ int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause)
 	if (cause)
 		vb__fail(&ch->failure, cause);
 	vb__ep_disconnect(ch->ep);
-	tell_others(ch, VB__NEWS_STATE);
+	vb__channel_tell(ch, VB__NEWS_STATE);
 	return ch->failure.code;
 }
 
@@ -183,7 +183,7 @@ unsigned vb__channel_progress(struct vb_channel *ch)
 	    vb__credits_used(&ch->credits) < vb__credits_half(&ch->credits))
 		vb__outbox_push(ch);
 	if (news)
-		tell_others(ch, news);
+		vb__channel_tell(ch, news);
 	return news;
 }
 

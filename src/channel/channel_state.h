@@ -135,6 +135,9 @@ void vb__channel_wait(struct vb_channel *ch, unsigned news);
 /* For non-blocking calls that want such news: true if it is time to wait on the descriptor. */
 bool vb__channel_would_block(struct vb_channel *ch, unsigned news);
 
+/* News that did not come from the fabric: wakes whoever waits for it. */
+void vb__channel_tell(struct vb_channel *ch, unsigned news);
+
 /* The channel is broken; the first cause stays. Returns its code. */
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);
 

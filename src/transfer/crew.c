@@ -288,8 +288,10 @@ int vb__crew_conclude(struct vb__crew *c, struct vb_error *err)
 	for (unsigned i = 0; i < c->thread_count; i++)
 		pthread_join(c->threads[i], NULL);
 	c->thread_count = 0;
-	if (!c->failed)
+	if (!c->failed) {
+		show_progress(c); /* the last one tells all of it */
 		return 0;
+	}
 	c->session->failed = true;
 	if (!c->session->told_by_peer)
 		ask_for_reason(c);
