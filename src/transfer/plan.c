@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/memlock.h"
 #include "transfer/session_state.h"
 
 #define DEFAULT_BLOCK (256u << 10)
@@ -103,17 +103,16 @@ int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *o, st
  * Where memory may be pinned only up to a limit (8 MiB is common), the default
  * keeps well below; what the user asks for is tried as it is.
  */
-uint32_t vb__plan_window(const struct vb__plan *plan, const struct vb__terms *terms)
+uint32_t vb__plan_window(const struct vb__plan *plan, const struct vb__terms *terms, bool tcp)
 {
+	uint64_t limit = tcp ? UINT64_MAX : vb__memlock_limit();
 	uint64_t per_block = terms->block_bytes + VB_BLOCK_MIN, window;
-	struct rlimit limit;
 
 	if (plan->window_given)
 		return plan->window < terms->window ? plan->window : terms->window;
-	if (geteuid() == 0 || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 ||
-	    limit.rlim_cur == RLIM_INFINITY)
+	if (limit == UINT64_MAX)
 		return terms->window;
-	window = limit.rlim_cur / 4 * 3 / per_block / terms->rails;
+	window = limit / 4 * 3 / per_block / terms->rails;
 	window = window > FURTHER_SLOTS + WINDOW_LEAST ? window - FURTHER_SLOTS : WINDOW_LEAST;
 	return window < terms->window ? (uint32_t)window : terms->window;
 }

@@ -6,7 +6,6 @@
  * needs them in order never waits for one behind another.
  */
 #include <poll.h>
-#include <string.h>
 
 #include "core/clock.h"
 #include "transfer/crew.h"
@@ -202,7 +201,7 @@ static void conduct(struct sending *s)
 static int agree(struct vb_session *session, const struct vb__source *source, struct vb_error *err)
 {
 	const struct vb__plan *plan = &session->plan;
-	bool tcp = strcmp(vb_channel_fabric(session->channel), "ofi") == 0;
+	bool tcp = vb__session_is_tcp(session);
 	struct vb__terms ours = {
 		.sends = true,
 		.sparse = source->sparse,
@@ -214,7 +213,7 @@ static int agree(struct vb_session *session, const struct vb__source *source, st
 		.total_bytes = source->total_bytes,
 	};
 
-	ours.window = vb__plan_window(plan, &ours);
+	ours.window = vb__plan_window(plan, &ours, tcp);
 	return vb__session_propose(session, &ours, err);
 }
 

@@ -43,7 +43,6 @@ static int prove(struct vb__parley *parley, struct vb_channel *channel, const st
 		 struct vb_error *err)
 {
 	uint64_t deadline = vb__now_ns() + vb__ms(plan->connection.connect_timeout_ms);
-	struct vb_session waiting = { .plan = *plan, .channel = channel };
 	int rc;
 
 	while ((rc = vb__parley_prove(parley, err)) == VB_ERR_AGAIN) {
@@ -57,7 +56,7 @@ static int prove(struct vb__parley *parley, struct vb_channel *channel, const st
 						     .cause = "it does not answer",
 						     .hint = "perhaps it is serving somebody else: "
 							     "try again" });
-		vb__session_await(&waiting, -1, deadline);
+		vb__await_words(channel, plan->stop_fd, -1, deadline);
 	}
 	if (rc && err)
 		explain_loss(err);
@@ -128,6 +127,11 @@ const char *vb_session_description(const struct vb_session *s)
 const char *vb_session_peer(const struct vb_session *s)
 {
 	return s->peer;
+}
+
+bool vb__session_is_tcp(const struct vb_session *s)
+{
+	return strcmp(vb_channel_fabric(s->channel), "ofi") == 0;
 }
 
 int vb__session_begin(struct vb_session *s, struct vb_error *err)

@@ -33,7 +33,7 @@ int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *optio
 uint32_t vb__plan_rails(const struct vb__plan *plan, bool tcp);
 
 /* How many of these blocks to have under way on each of so many rails, so that all may be pinned. */
-uint32_t vb__plan_window(const struct vb__plan *plan, const struct vb__terms *terms);
+uint32_t vb__plan_window(const struct vb__plan *plan, const struct vb__terms *terms, bool tcp);
 
 /* True if the user wants it to stop. */
 bool vb__plan_stopped(const struct vb__plan *plan);
@@ -57,6 +57,9 @@ struct vb_session {
 };
 
 /* ---- session.c ---- */
+
+/* The data goes over TCP: nothing is pinned, and a CPU moves it. */
+bool vb__session_is_tcp(const struct vb_session *session);
 
 /* Takes the channel and the parley over. */
 int vb__session_create(const struct vb__plan *plan, struct vb_channel *channel,
@@ -87,6 +90,7 @@ int vb__session_hear(struct vb_session *session, struct vb__words *words, struct
 
 /* Waits until there may be something to hear, `other_fd` (or -1) or stop_fd is readable, or the deadline. */
 void vb__session_await(struct vb_session *session, int other_fd, uint64_t deadline_ns);
+void vb__await_words(struct vb_channel *channel, int stop_fd, int other_fd, uint64_t deadline_ns);
 
 /* Waits for words of this kind only; others but progress are a failure. */
 int vb__session_expect(struct vb_session *session, enum vb__words_kind kind,

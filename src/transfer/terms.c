@@ -68,7 +68,7 @@ int vb__session_answer(struct vb_session *s, struct vb_error *err)
 	s->agreed.sends = false;
 	if (s->plan.block_given)
 		s->agreed.block_bytes = smaller(s->agreed.block_bytes, s->plan.block_bytes);
-	s->agreed.window = vb__plan_window(&s->plan, &s->agreed);
+	s->agreed.window = vb__plan_window(&s->plan, &s->agreed, vb__session_is_tcp(s));
 	s->agreed.bytes_per_second = slower(s->agreed.bytes_per_second, s->plan.bytes_per_second);
 	words.terms = s->agreed;
 	return vb__session_say(s, &words, err);
@@ -85,11 +85,6 @@ static int make_pass(struct vb_session *s, unsigned number, bool sends, struct v
 	return vb__parley_derive(s->parley, "rail", number, pass->token, sizeof(pass->token), err);
 }
 
-static enum vb_fabric fabric_of(const struct vb_channel *ch)
-{
-	return strcmp(vb_channel_fabric(ch), "verbs") == 0 ? VB_FABRIC_VERBS : VB_FABRIC_OFI;
-}
-
 /* The rails go the way the parley went. */
 static int connect_rails(struct vb_session *s, const struct vb__pass *passes, struct vb_error *err)
 {
@@ -97,7 +92,7 @@ static int connect_rails(struct vb_session *s, const struct vb__pass *passes, st
 	struct vb__words words;
 	int rc = vb__session_expect(s, VB__WORDS_READY, &words, deadline(s), err);
 
-	settings.fabric = fabric_of(s->channel);
+	settings.fabric = vb__session_is_tcp(s) ? VB_FABRIC_OFI : VB_FABRIC_VERBS;
 	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++) {
 		settings.max_message = passes[i].max_message;
 		settings.depth = passes[i].depth;
