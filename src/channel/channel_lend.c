@@ -165,6 +165,13 @@ bool vb__channel_tend(struct vb_channel *ch)
 	return busy;
 }
 
+void vb__channel_stop_spinning(struct vb_channel *ch)
+{
+	pthread_mutex_lock(&ch->lock);
+	ch->settings.spin_us = 0;
+	pthread_mutex_unlock(&ch->lock);
+}
+
 void vb__channel_cancel(struct vb_channel *ch, const struct vb_error *why)
 {
 	pthread_mutex_lock(&ch->lock);

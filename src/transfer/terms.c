@@ -147,6 +147,8 @@ int vb__session_open_rails(struct vb_session *s, bool sends, struct vb_error *er
 		rc = s->door ? accept_rails(s, passes, err) : connect_rails(s, passes, err);
 	if (rc == 0)
 		rc = check_rails(s, err);
+	for (unsigned i = 0; rc == 0 && i < s->rail_count && vb__session_is_tcp(s); i++)
+		vb__channel_stop_spinning(s->rails[i]);
 	snprintf(s->description + at, sizeof(s->description) - at,
 		 "; blocks of %u KiB, %u under way on each of %u rail%s",
 		 s->agreed.block_bytes >> 10, s->agreed.window, s->agreed.rails,
