@@ -75,12 +75,34 @@ static int check_names(const char *host, const char *port, struct vb_error *err)
 	return 0;
 }
 
-static int connect_and_prove(const char *host, const char *port, const struct vb__plan *plan,
-			     struct vb_session **session, struct vb_error *err)
+/* Connecting and stretching the key take about as long; they can be done at once. */
+static int connect_with_secret(const char *host, const char *port, struct vb__plan *plan,
+			       const struct vb_transfer_options *options,
+			       struct vb_channel **channel, struct vb_error *err)
+{
+	struct vb_error secret_err = { .code = VB_OK };
+	struct vb__connecting *connecting;
+	int rc = vb__connecting_start(host, port, &plan->connection, &connecting, err), secret_rc;
+
+	if (rc)
+		return rc;
+	secret_rc =
+		vb__secret_from_key(&plan->secret, options->key, options->key_bytes, &secret_err);
+	rc = vb__connecting_finish(connecting, plan->stop_fd, channel, err);
+	if (rc == 0 && secret_rc) {
+		vb_channel_abort(*channel);
+		rc = vb__fail_again(err, &secret_err);
+	}
+	return rc;
+}
+
+static int connect_and_prove(const char *host, const char *port, struct vb__plan *plan,
+			     const struct vb_transfer_options *options, struct vb_session **session,
+			     struct vb_error *err)
 {
 	struct vb_channel *channel;
 	struct vb__parley *parley;
-	int rc = vb__connect_or_stop(host, port, &plan->connection, plan->stop_fd, &channel, err);
+	int rc = connect_with_secret(host, port, plan, options, &channel, err);
 
 	if (rc)
 		return rc;
@@ -110,7 +132,7 @@ int vb_session_connect(const char *host, const char *port,
 		rc = vb__plan_from(&plan, options, err);
 	if (rc)
 		return rc;
-	rc = connect_and_prove(host, port, &plan, session, err);
+	rc = connect_and_prove(host, port, &plan, options, session, err);
 	if (rc == 0) {
 		snprintf((*session)->host, sizeof((*session)->host), "%s", host);
 		snprintf((*session)->port, sizeof((*session)->port), "%s", port);

@@ -11,12 +11,12 @@
 #include "wire/block.h"
 #include "wire/words.h"
 
-/* Options checked, completed, and made our own. The key has become the secret. */
+/* Options checked and made our own. The key becomes the secret. */
 struct vb__plan {
 	struct vb__settings connection; /* for the channel of the parley */
 	struct vb__secret secret;
-	uint32_t block_bytes, window, rails, workers;
-	bool block_given, window_given;
+	uint32_t block_bytes, window, rails; /* 0: by the fabric */
+	uint32_t workers;
 	uint64_t bytes_per_second;
 	bool fsync;
 	enum vb_direct direct;
@@ -26,14 +26,15 @@ struct vb__plan {
 	void *progress_arg;
 };
 
+/* All but the secret, which takes a while. */
 int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *options,
 		  struct vb_error *err);
 
-/* How many rails to propose, for the fabric that leads to the peer. */
-uint32_t vb__plan_rails(const struct vb__plan *plan, bool tcp);
+/* Fills in what a sender proposes, for the fabric that leads to the peer. */
+void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *terms);
 
-/* How many of these blocks to have under way on each of so many rails, so that all may be pinned. */
-uint32_t vb__plan_window(const struct vb__plan *plan, const struct vb__terms *terms, bool tcp);
+/* Makes proposed terms such that a receiver can accept them. */
+void vb__plan_restrict(const struct vb__plan *plan, bool tcp, struct vb__terms *terms);
 
 /* True if the user wants it to stop. */
 bool vb__plan_stopped(const struct vb__plan *plan);

@@ -16,17 +16,6 @@ static uint64_t deadline(const struct vb_session *s)
 	return vb__now_ns() + vb__ms(s->plan.connection.connect_timeout_ms);
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Of two limits, of which 0 is none. */
-static uint64_t slower(uint64_t a, uint64_t b)
-{
-	return !a || (b && b < a) ? b : a;
-}
-
 int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, struct vb_error *err)
 {
 	struct vb__words words = { .kind = VB__WORDS_TERMS, .terms = *ours };
@@ -51,7 +40,7 @@ int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, stru
 				     });
 	s->agreed.block_bytes = theirs->block_bytes;
 	s->agreed.window = theirs->window;
-	s->agreed.bytes_per_second = slower(ours->bytes_per_second, theirs->bytes_per_second);
+	s->agreed.bytes_per_second = theirs->bytes_per_second;
 	return 0;
 }
 
@@ -66,10 +55,7 @@ int vb__session_answer(struct vb_session *s, struct vb_error *err)
 		return vb__fail_invalid(err, "transfer", "both sides want to receive");
 	s->agreed = words.terms;
 	s->agreed.sends = false;
-	if (s->plan.block_given)
-		s->agreed.block_bytes = smaller(s->agreed.block_bytes, s->plan.block_bytes);
-	s->agreed.window = vb__plan_window(&s->plan, &s->agreed, vb__session_is_tcp(s));
-	s->agreed.bytes_per_second = slower(s->agreed.bytes_per_second, s->plan.bytes_per_second);
+	vb__plan_restrict(&s->plan, vb__session_is_tcp(s), &s->agreed);
 	words.terms = s->agreed;
 	return vb__session_say(s, &words, err);
 }
