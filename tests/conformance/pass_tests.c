@@ -57,7 +57,7 @@ static void expect_refusal(struct side *side, uint8_t token)
 	struct vb_channel *ch;
 	struct vb_error err;
 
-	side->options.connect_timeout_ms = side->slow ? 2000 : 200;
+	side->options.connect_timeout_ms = side->slow ? 3000 : 1000;
 	CHECK_EQ(connect_by(side, token, VB__TRAFFIC_BOTH, &ch, &err), VB_ERR_REFUSED);
 	CHECK(strstr(err.cause, "does not expect us"));
 	side->options.connect_timeout_ms = patience_ms;
