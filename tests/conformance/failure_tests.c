@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 
+#include "transfer/session_state.h"
 #include "transfer_side.h"
 
 /* An output file that exists already, so that it shows whether it was touched. */
@@ -405,6 +406,62 @@ static void killing_client(struct side *side)
 	close_held(&held);
 }
 
+static const struct vb_error cable_cut = { .code = VB_ERR_LOST, .cause = "the cable was cut" };
+
+static void break_parley(void *session)
+{
+	vb__channel_cancel((*(struct vb_session **)session)->channel, &cable_cut);
+}
+
+static void break_rail(void *session)
+{
+	vb__channel_cancel((*(struct vb_session **)session)->rails[1], &cable_cut);
+}
+
+/* One of the connections breaks in the middle, at the sender. */
+static void break_client(struct side *side, void (*act)(void *))
+{
+	struct vb_transfer_options options = transferring(side);
+	struct vb_session *session;
+	struct moment moment = { .bytes = HELD, .act = act, .arg = &session };
+	struct held held;
+	struct outcome o;
+
+	options.rails = 2;
+	options.progress = await_moment;
+	options.progress_arg = &moment;
+	open_held(&held);
+	session = come_in(side, &options);
+	o = send_by(session, &(struct vb_input){ .fd = held.fd });
+	went_wrong(&o, VB_ERR_LOST, "the cable was cut");
+	vb_session_close(session);
+	close_held(&held);
+}
+
+/* With data under way: somebody is inside a call on it. */
+static void broken_rail_client(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	struct vb_session *session;
+	struct moment moment = { .bytes = 4 * BLOCK, .act = break_rail, .arg = &session };
+	struct outcome o;
+
+	options.rails = 2;
+	options.progress = await_moment;
+	options.progress_arg = &moment;
+	session = come_in(side, &options);
+	o = send_by(session, &(struct vb_input){ .fd = zeros });
+	went_wrong(&o, VB_ERR_LOST, ""); /* as either side saw it */
+	vb_session_close(session);
+	close(zeros);
+}
+
+static void broken_parley_client(struct side *side)
+{
+	break_client(side, break_parley);
+}
+
 static void deserted_server(struct side *side)
 {
 	struct vb_transfer_options options = transferring(side);
@@ -520,6 +577,8 @@ const struct test failure_tests[] = {
 	{ "killed_receiver_leaves_the_target_untouched", receiving_until_killed_server,
 	  killing_client, DIES, RETURNS },
 	{ "peer_that_leaves_without_a_transfer_is_lost", deserted_server, deserting_client },
+	{ "broken_parley_ends_both", deserted_server, broken_parley_client },
+	{ "broken_rail_ends_both", deserted_server, broken_rail_client },
 	{ "both_sides_sending_is_told", both_send_server, both_send_client },
 	{ "both_sides_receiving_is_told", both_receive_server, both_receive_client },
 	{ "session_carries_one_transfer", twice_server, twice_client },
