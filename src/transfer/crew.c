@@ -79,12 +79,6 @@ int vb__crew_start(struct vb__crew *c, unsigned count,
 	return rc;
 }
 
-/* Such a failure may be the consequence of one that only the peer knows. */
-static bool is_broken_rail(enum vb_err code)
-{
-	return code == VB_ERR_LOST || code == VB_ERR_CLOSED || code == VB_ERR_FLUSHED;
-}
-
 void vb__crew_fail(struct vb__crew *c, const struct vb_error *failure)
 {
 	pthread_mutex_lock(&c->lock);
@@ -208,14 +202,19 @@ static void take_words(struct vb__crew *c, const struct vb__words *words)
 	}
 }
 
-/* The peer's word may come after its rails have gone: it is the deeper cause all the same. */
-static void fail_by_peer(struct vb__crew *c, const struct vb_error *failure)
+/* Often only the consequence of something that the peer tells. */
+static bool is_consequence(int code)
+{
+	return code == VB_ERR_LOST || code == VB_ERR_CLOSED || code == VB_ERR_FLUSHED;
+}
+
+/* The peer has told why: that is better than what was found here because of it. */
+static void take_reason(struct vb__crew *c, const struct vb_error *reason)
 {
 	pthread_mutex_lock(&c->lock);
-	if (c->session->told_by_peer && is_broken_rail(c->failure.code))
-		c->failure = (struct vb_error){ .code = VB_OK };
+	if (c->session->told_by_peer && is_consequence(c->failure.code))
+		c->failure = *reason;
 	pthread_mutex_unlock(&c->lock);
-	vb__crew_fail(c, failure);
 }
 
 /* All that the peer has said so far. */
@@ -227,8 +226,10 @@ static void listen_to_peer(struct vb__crew *c)
 
 	while (!c->verdict_heard && (rc = vb__session_hear(c->session, &words, &err)) == 0)
 		take_words(c, &words);
-	if (!c->verdict_heard && rc != VB_ERR_AGAIN)
-		fail_by_peer(c, &err);
+	if (!c->verdict_heard && rc != VB_ERR_AGAIN) {
+		vb__crew_fail(c, &err);
+		take_reason(c, &err);
+	}
 }
 
 bool vb__crew_all_done(const struct vb__crew *c)
@@ -274,13 +275,12 @@ static void ask_for_reason(struct vb__crew *c)
 	struct vb__words words;
 	int rc;
 
-	if (!is_broken_rail(c->failure.code))
+	if (!is_consequence(c->failure.code))
 		return;
 	do {
 		rc = vb__session_expect(c->session, VB__WORDS_VERDICT, &words, deadline, &reason);
 	} while (rc == 0 && vb__now_ns() < deadline);
-	if (c->session->told_by_peer)
-		c->failure = reason;
+	take_reason(c, &reason);
 }
 
 int vb__crew_conclude(struct vb__crew *c, struct vb_error *err)

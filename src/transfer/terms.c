@@ -49,6 +49,8 @@ int vb__session_answer(struct vb_session *s, struct vb_error *err)
 	struct vb__words words;
 	int rc = vb__session_expect(s, VB__WORDS_TERMS, &words, deadline(s), err);
 
+	if (rc == VB_ERR_TIMEOUT && err)
+		vb__error_hint(err, "perhaps it wants to receive, too: one side must send");
 	if (rc)
 		return rc;
 	if (!words.terms.sends)
