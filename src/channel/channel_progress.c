@@ -58,14 +58,12 @@ static unsigned repost(struct vb_channel *ch, struct vb__slot *slot)
 	return VB__NEWS_STATE;
 }
 
-static unsigned on_data(struct vb_channel *ch, struct vb__slot *slot, size_t received)
+static unsigned on_data(struct vb_channel *ch, struct vb__slot *slot, uint32_t payload)
 {
 	struct vb__inbox *in = &ch->inbox;
 
-	if (ch->peer_ended || in->count == ch->credits.depth ||
-	    received > ch->max_message + VB__PACKET_HEADER)
+	if (ch->peer_ended || in->count == ch->credits.depth || payload > ch->max_message)
 		return violated(ch, "data came that was not allowed");
-	slot->received = received;
 	in->ring[(in->first + in->count++) % ch->credits.depth] = slot->number;
 	return VB__NEWS_RECEIVED;
 }
@@ -102,7 +100,8 @@ static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t r
 	struct vb__packet packet;
 	unsigned news = 0;
 
-	if (!vb__packet_decode(&packet, slot->header, received))
+	slot->filled = received;
+	if (!vb__packet_decode(&packet, slot->bytes, received))
 		return violated(ch, "a packet makes no sense");
 	ch->counters.packets_received++;
 	if (!vb__credits_returned(&ch->credits, packet.credits, packet.seen))
@@ -110,7 +109,7 @@ static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t r
 	if (packet.credits)
 		news |= VB__NEWS_SENT;
 	if (packet.kind == VB__PACKET_DATA)
-		return news | on_data(ch, slot, received);
+		return news | on_data(ch, slot, packet.payload);
 	news |= on_control(ch, packet.kind);
 	return news | repost(ch, slot);
 }

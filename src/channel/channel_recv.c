@@ -51,15 +51,15 @@ static bool take_message(struct vb_channel *ch, const uint8_t **message, size_t 
 	struct vb__slot *slot = first_slot(ch);
 	struct vb__packet packet;
 
-	if (!vb__packet_decode(&packet, slot->header, slot->received))
+	if (!vb__packet_decode(&packet, slot->bytes, slot->filled))
 		return false;
 	if (!(packet.flags & VB__PACKET_FRAMED)) {
-		*message = slot->payload;
+		*message = slot->bytes;
 		*len = packet.payload;
 		*last = true;
 		return true;
 	}
-	if (!vb__frame_next(slot->payload, packet.payload, &in->at, message, len))
+	if (!vb__frame_next(slot->bytes, packet.payload, &in->at, message, len))
 		return false;
 	in->taken++;
 	*last = in->taken == packet.messages;

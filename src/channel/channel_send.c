@@ -110,11 +110,11 @@ static int lend(const struct vb_channel *ch, const struct message *m, struct vb_
 
 static void append(struct vb_channel *ch, const struct message *m)
 {
-	struct vb__outbox *out = &ch->outbox;
+	struct vb__slot *slot = ch->outbox.slot;
 
-	copy_pieces(vb__frame_begin(out->slot->payload + out->used, m->len), m);
-	out->used += vb__frame_room(m->len);
-	out->messages++;
+	copy_pieces(vb__frame_begin(slot->bytes + slot->filled, m->len), m);
+	slot->filled += vb__frame_room(m->len);
+	ch->outbox.messages++;
 }
 
 static size_t outbox_room(const struct vb_channel *ch)
@@ -131,7 +131,7 @@ static bool put_together(struct vb_channel *ch, const struct message *m)
 	if (m->len > TOGETHER_MAX || room > outbox_room(ch))
 		return false;
 	if (out->slot) {
-		if (out->used + room > outbox_room(ch))
+		if (out->slot->filled + room > outbox_room(ch))
 			return false;
 		append(ch, m);
 		return true;
@@ -165,9 +165,9 @@ static int send_alone(struct vb_channel *ch, const struct message *m, bool *lent
 	if (n >= 0 && !m->keep && !(ch->ep->caps & VB__CAP_SLOW_POST))
 		n = -1;
 	if (n < 0) {
-		copy_pieces(slot->payload, m);
-		sge[0] = (struct vb__sge){ .addr = slot->payload, .len = m->len, .mr = ch->tx.mr };
-		n = m->len ? 1 : 0;
+		copy_pieces(slot->bytes, m);
+		slot->filled = m->len;
+		n = 0;
 	} else {
 		*lent = n > 0;
 	}

@@ -32,7 +32,7 @@ static unsigned possible_depth(const struct vb__ep *ep, unsigned wished)
 static int check_endpoint(const struct vb__ep *ep, struct vb_error *err)
 {
 	if (ep->send_depth > 1 + CONTROL_SLOTS && ep->recv_depth > VB__CREDIT_RESERVE &&
-	    ep->sge >= 2 && ep->max_bytes > VB__PACKET_HEADER)
+	    ep->sge >= 2 && ep->max_bytes > VB__PACKET_TRAILER)
 		return 0;
 	return vb__fail(err, &(struct vb__failure){
 				     .code = VB_ERR_UNSUPPORTED,
@@ -89,8 +89,8 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	if (rc)
 		goto undo;
 	ch->max_message = settings->max_message;
-	if (ch->max_message > ep->max_bytes - VB__PACKET_HEADER)
-		ch->max_message = (uint32_t)(ep->max_bytes - VB__PACKET_HEADER);
+	if (ch->max_message > ep->max_bytes - VB__PACKET_TRAILER)
+		ch->max_message = (uint32_t)(ep->max_bytes - VB__PACKET_TRAILER);
 	depth = possible_depth(ep, settings->depth);
 	ch->credits = vb__credits_of(depth);
 	rc = open_memory(ch, depth, err);

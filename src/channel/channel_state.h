@@ -33,7 +33,6 @@ struct vb__inbox {
 /* Small messages put together while earlier packets are under way. */
 struct vb__outbox {
 	struct vb__slot *slot; /* NULL: none open */
-	size_t used;
 	uint32_t messages;
 };
 
@@ -155,9 +154,12 @@ void vb__loop_close(struct vb_channel *ch);
 /* Posts the receive of a slot. */
 int vb__packet_post_recv(struct vb_channel *ch, struct vb__slot *slot, struct vb_error *err);
 
-/* Sends a packet whose payload is in `pieces` (or none). DATA and END take a credit. */
+/*
+ * Sends a packet: the pieces of the user's memory that are lent to it, then
+ * what the slot is filled with, then the trailer. DATA and END take a credit.
+ */
 int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__packet packet,
-		    const struct vb__sge *pieces, unsigned count);
+		    const struct vb__sge *lent, unsigned count);
 
 /* Ids of operations on control slots, which are apart from the others. */
 #define VB__CONTROL_ID (UINT64_C(1) << 32)

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sending packets: headers, credits that ride along, and the outbox of small messages. */
+/* Sending packets: trailers, credits that ride along, and the outbox of small messages. */
 #include "channel/channel_state.h"
 
 int vb__packet_post_recv(struct vb_channel *ch, struct vb__slot *slot, struct vb_error *err)
 {
-	struct vb__sge sge[2] = {
-		{ .addr = slot->header, .len = VB__PACKET_HEADER, .mr = ch->rx.mr },
-		{ .addr = slot->payload, .len = ch->rx.payload_bytes, .mr = ch->rx.mr },
-	};
-	struct vb__op op = { .kind = VB__OP_RECV, .id = slot->number, .sge = sge, .sge_count = 2 };
+	struct vb__sge sge = { .addr = slot->bytes, .len = ch->rx.room, .mr = ch->rx.mr };
+	struct vb__op op = { .kind = VB__OP_RECV, .id = slot->number, .sge = &sge, .sge_count = 1 };
 
 	return vb__ep_post(ch->ep, &op, err);
 }
 
 int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__packet packet,
-		    const struct vb__sge *pieces, unsigned count)
+		    const struct vb__sge *lent, unsigned count)
 {
 	bool control = packet.kind > VB__PACKET_END;
 	struct vb__sge sge[VB__SGE_MAX];
@@ -22,20 +19,21 @@ int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__pac
 		.kind = VB__OP_SEND,
 		.id = slot->number | (control ? VB__CONTROL_ID : 0),
 		.sge = sge,
-		.sge_count = 1 + count,
+		.sge_count = count + 1,
 	};
 	struct vb_error err = { .code = VB_OK };
 
-	sge[0] = (struct vb__sge){ .addr = slot->header,
-				   .len = VB__PACKET_HEADER,
-				   .mr = control ? ch->control.mr : ch->tx.mr };
+	packet.payload = (uint32_t)slot->filled;
 	for (unsigned i = 0; i < count; i++) {
-		sge[i + 1] = pieces[i];
-		packet.payload += (uint32_t)pieces[i].len;
+		sge[i] = lent[i];
+		packet.payload += (uint32_t)lent[i].len;
 	}
+	sge[count] = (struct vb__sge){ .addr = slot->bytes,
+				       .len = slot->filled + VB__PACKET_TRAILER,
+				       .mr = control ? ch->control.mr : ch->tx.mr };
 	packet.credits = (uint16_t)vb__credits_pay(&ch->credits);
 	packet.seen = ch->credits.seen;
-	vb__packet_encode(slot->header, &packet);
+	vb__packet_encode(slot->bytes + slot->filled, &packet);
 	if (control) {
 		ch->control_busy++;
 	} else {
@@ -81,11 +79,9 @@ void vb__outbox_push(struct vb_channel *ch)
 		.flags = VB__PACKET_FRAMED,
 		.messages = out->messages,
 	};
-	struct vb__sge piece;
 
 	if (!slot || !ch->credits.held || ch->failure.code)
 		return;
-	piece = (struct vb__sge){ .addr = slot->payload, .len = out->used, .mr = ch->tx.mr };
 	*out = (struct vb__outbox){ .slot = NULL };
-	vb__packet_post(ch, slot, packet, &piece, 1);
+	vb__packet_post(ch, slot, packet, NULL, 0);
 }

@@ -18,10 +18,9 @@ static size_t whole_pages(size_t bytes)
 
 static int map(struct vb__slots *s, struct vb_error *err)
 {
-	size_t headers = whole_pages((size_t)s->count * VB__PACKET_HEADER);
-	size_t payload = whole_pages(s->payload_bytes);
+	size_t stride = whole_pages(s->room);
 
-	s->memory_bytes = headers + s->count * payload;
+	s->memory_bytes = s->count * stride;
 	s->memory = mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->memory == MAP_FAILED) {
@@ -33,8 +32,7 @@ static int map(struct vb__slots *s, struct vb_error *err)
 	}
 	for (unsigned i = 0; i < s->count; i++) {
 		s->slot[i].number = i;
-		s->slot[i].header = s->memory + (size_t)i * VB__PACKET_HEADER;
-		s->slot[i].payload = payload ? s->memory + headers + i * payload : NULL;
+		s->slot[i].bytes = s->memory + i * stride;
 		vb__slot_give_back(s, &s->slot[i]);
 	}
 	return 0;
@@ -45,7 +43,7 @@ int vb__slots_open(struct vb__slots *s, struct vb__ep *ep, unsigned count, size_
 {
 	int rc;
 
-	*s = (struct vb__slots){ .count = count, .payload_bytes = payload_bytes };
+	*s = (struct vb__slots){ .count = count, .room = payload_bytes + VB__PACKET_TRAILER };
 	s->slot = calloc(count, sizeof(*s->slot));
 	if (!s->slot)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
@@ -59,8 +57,10 @@ struct vb__slot *vb__slot_take(struct vb__slots *s)
 {
 	struct vb__slot *slot = s->free;
 
-	if (slot)
-		s->free = slot->next_free;
+	if (!slot)
+		return NULL;
+	s->free = slot->next_free;
+	slot->filled = 0;
 	return slot;
 }
 

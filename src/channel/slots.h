@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots: buffers for packets, a header and a page-aligned payload each, in one
- * piece of memory that is registered where the fabric wants that.
+ * Slots: buffers for packets, page-aligned, with room for the payload and the
+ * trailer behind it, in one piece of memory that is registered where the
+ * fabric wants that.
  */
 #ifndef VB_CHANNEL_SLOTS_H
 #define VB_CHANNEL_SLOTS_H
@@ -10,18 +11,17 @@
 
 struct vb__slot {
 	struct vb__slot *next_free;
-	uint8_t *header;  /* VB__PACKET_HEADER bytes */
-	uint8_t *payload; /* NULL if the slots have none */
+	uint8_t *bytes;
+	size_t filled; /* payload copied here to be sent; or a received packet, trailer included */
 	unsigned number;
-	size_t received; /* bytes of a received packet, header included */
-	int64_t serial;	 /* of a data packet being sent */
+	int64_t serial; /* of a data packet being sent */
 };
 
 struct vb__slots {
 	struct vb__slot *slot;
 	struct vb__slot *free;
 	unsigned count;
-	size_t payload_bytes;
+	size_t room; /* bytes in each: the largest payload and a trailer */
 	uint8_t *memory;
 	size_t memory_bytes;
 	struct vb__mr *mr;
@@ -31,6 +31,7 @@ struct vb__slots {
 int vb__slots_open(struct vb__slots *slots, struct vb__ep *ep, unsigned count, size_t payload_bytes,
 		   struct vb_error *err);
 
+/* With nothing in it; NULL if none is free. */
 struct vb__slot *vb__slot_take(struct vb__slots *slots);
 void vb__slot_give_back(struct vb__slots *slots, struct vb__slot *slot);
 

@@ -6,7 +6,7 @@
 
 #include "wire/bytes.h"
 
-void vb__packet_encode(uint8_t to[VB__PACKET_HEADER], const struct vb__packet *packet)
+void vb__packet_encode(uint8_t to[VB__PACKET_TRAILER], const struct vb__packet *packet)
 {
 	to[0] = (uint8_t)packet->kind;
 	to[1] = packet->flags;
@@ -27,17 +27,20 @@ static bool data_makes_sense(const struct vb__packet *p)
 
 bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t received)
 {
-	if (received < VB__PACKET_HEADER)
+	const uint8_t *trailer;
+
+	if (received < VB__PACKET_TRAILER)
 		return false;
+	trailer = from + received - VB__PACKET_TRAILER;
 	*packet = (struct vb__packet){
-		.kind = from[0],
-		.flags = from[1],
-		.credits = vb__get16(from + 2),
-		.messages = vb__get32(from + 4),
-		.payload = vb__get32(from + 8),
-		.seen = vb__get32(from + 12),
+		.kind = trailer[0],
+		.flags = trailer[1],
+		.credits = vb__get16(trailer + 2),
+		.messages = vb__get32(trailer + 4),
+		.payload = vb__get32(trailer + 8),
+		.seen = vb__get32(trailer + 12),
 	};
-	if (packet->payload != received - VB__PACKET_HEADER)
+	if (packet->payload != received - VB__PACKET_TRAILER)
 		return false;
 	if (packet->kind == VB__PACKET_DATA)
 		return data_makes_sense(packet);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets: what one send of the fabric carries. A header, then either one
- * message as it is, or several small ones, each in a frame. See docs/protocol.md.
+ * Packets: what one send of the fabric carries. Either one message as it is, or
+ * several small ones, each in a frame; then a trailer. It is behind the
+ * payload so that a message sent from a page-aligned buffer also arrives
+ * page-aligned, in one piece. See docs/protocol.md.
  */
 #ifndef VB_WIRE_PACKET_H
 #define VB_WIRE_PACKET_H
@@ -10,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VB__PACKET_HEADER 16u
+#define VB__PACKET_TRAILER 16u
 #define VB__FRAME_HEADER 8u /* and frames start at multiples of 8 */
 
 enum vb__packet_kind {
@@ -30,13 +32,14 @@ struct vb__packet {
 	uint8_t flags;
 	uint16_t credits;  /* returned to the receiver of this packet */
 	uint32_t messages; /* DATA: how many */
-	uint32_t payload;  /* bytes after the header */
+	uint32_t payload;  /* bytes before the trailer */
 	uint32_t seen;	   /* how many CREDIT packets the sender has received so far */
 };
 
-void vb__packet_encode(uint8_t to[VB__PACKET_HEADER], const struct vb__packet *packet);
+/* Writes the trailer, wherever that is. */
+void vb__packet_encode(uint8_t to[VB__PACKET_TRAILER], const struct vb__packet *packet);
 
-/* `received` is what came in all, header included. False: the peer breaks the protocol. */
+/* `from` is the whole packet as it was received. False: the peer breaks the protocol. */
 bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t received);
 
 /* The room that a message of `len` bytes takes among frames. */

@@ -359,8 +359,8 @@ static void send_raw(struct vb__ep *ep, const uint8_t *bytes, size_t len)
 static void lying_client(struct side *side)
 {
 	struct vb__settings settings = settings_of(side);
-	uint8_t bytes[64] = { 0 };
-	/* kind, flags, credits (2), messages (4), payload (4), length sent */
+	uint8_t bytes[64], *trailer = bytes + sizeof(bytes) - VB__PACKET_TRAILER;
+	/* A trailer, and how many bytes of the packet that ends with it are sent. */
 	const struct {
 		struct vb__packet packet;
 		size_t sent;
@@ -382,9 +382,9 @@ static void lying_client(struct side *side)
 		struct vb__ep *ep = raw_endpoint(side, &settings);
 
 		CHECK_EQ(raw_connect(ep, &good_hello, 5000), 0);
-		vb__packet_encode(bytes, &lies[i].packet);
-		memset(bytes + 16, 0xff, sizeof(bytes) - 16);
-		send_raw(ep, bytes, lies[i].sent);
+		memset(bytes, 0xff, sizeof(bytes));
+		vb__packet_encode(trailer, &lies[i].packet);
+		send_raw(ep, bytes + sizeof(bytes) - lies[i].sent, lies[i].sent);
 		await_step(side, 0);
 		vb__ep_close(ep);
 	}

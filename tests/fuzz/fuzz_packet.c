@@ -32,21 +32,22 @@ static void check_frames(const uint8_t *payload, size_t size, uint32_t count)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct vb__packet packet;
-	uint8_t wire[VB__PACKET_HEADER];
+	uint8_t wire[VB__PACKET_TRAILER];
 
-	/* Frames also without a header before them, which must be right to get this far. */
+	/* Frames also without a trailer behind them, which must be right to get this far. */
 	check_frames(data, size, UINT32_MAX);
 	if (!vb__packet_decode(&packet, data, size))
 		return 0;
-	HOLDS(size >= VB__PACKET_HEADER && packet.payload == size - VB__PACKET_HEADER);
+	HOLDS(size >= VB__PACKET_TRAILER && packet.payload == size - VB__PACKET_TRAILER);
 	HOLDS(packet.kind >= VB__PACKET_DATA && packet.kind <= VB__PACKET_CLOSING);
 	HOLDS(packet.kind == VB__PACKET_DATA
 		      ? packet.messages > 0
 		      : !packet.messages && !packet.payload && !packet.flags);
 	vb__packet_encode(wire, &packet);
-	HOLDS(memcmp(wire, data, sizeof(wire)) == 0); /* every byte of a header has its meaning */
+	/* Every byte of a trailer has its meaning. */
+	HOLDS(memcmp(wire, data + packet.payload, sizeof(wire)) == 0);
 	if (packet.flags & VB__PACKET_FRAMED)
-		check_frames(data + VB__PACKET_HEADER, packet.payload, packet.messages);
+		check_frames(data, packet.payload, packet.messages);
 	return 0;
 }
 
@@ -73,7 +74,6 @@ size_t fuzz_sample(uint8_t *to, size_t room, uint64_t seed)
 		.messages = 1,
 		.seen = (uint32_t)(seed >> 8),
 	};
-	uint8_t *payload = to + VB__PACKET_HEADER;
 
 	switch (seed % 6) {
 	case 0:
@@ -83,12 +83,12 @@ size_t fuzz_sample(uint8_t *to, size_t room, uint64_t seed)
 		break;
 	case 2:
 		packet.payload = (uint32_t)(seed / 6 % 100);
-		memset(payload, 'm', packet.payload);
+		memset(to, 'm', packet.payload);
 		break;
 	default:
-		packet.payload = (uint32_t)sample_frames(&packet, payload, room - VB__PACKET_HEADER,
-							 seed / 6);
+		packet.payload =
+			(uint32_t)sample_frames(&packet, to, room - VB__PACKET_TRAILER, seed / 6);
 	}
-	vb__packet_encode(to, &packet);
-	return VB__PACKET_HEADER + packet.payload;
+	vb__packet_encode(to + packet.payload, &packet);
+	return packet.payload + VB__PACKET_TRAILER;
 }

@@ -2,28 +2,41 @@
 /* Packets and the frames inside: round trips, and everything a peer could lie about. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "dice.h"
 #include "suite.h"
 #include "wire/bytes.h"
 #include "wire/packet.h"
 
+/* Decodes a packet of `received` bytes with this trailer, in memory of just that size. */
+static bool decode(struct vb__packet *got, const struct vb__packet *packet, size_t received)
+{
+	uint8_t *wire = malloc(received);
+	bool good;
+
+	assert_non_null(wire);
+	vb__packet_encode(wire + received - VB__PACKET_TRAILER, packet);
+	good = vb__packet_decode(got, wire, received);
+	free(wire);
+	return good;
+}
+
 static bool decodes(struct vb__packet packet, size_t received)
 {
-	uint8_t wire[VB__PACKET_HEADER];
 	struct vb__packet got;
 
-	vb__packet_encode(wire, &packet);
-	return vb__packet_decode(&got, wire, received);
+	return decode(&got, &packet, received);
 }
 
 static void packet_comes_back_as_it_was_encoded(void **state)
 {
 	static const struct vb__packet packets[] = {
 		{ VB__PACKET_DATA, 0, 0, 1, 0, 0 },
-		{ VB__PACKET_DATA, 0, 1024, 1, 1u << 30, 1 },
+		{ VB__PACKET_DATA, 0, 1024, 1, 1u << 20, 1 },
+		{ VB__PACKET_DATA, 0, 1, 1, 13, 1 },
 		{ VB__PACKET_DATA, VB__PACKET_FRAMED, 65535, 1, 8, UINT32_MAX },
-		{ VB__PACKET_DATA, VB__PACKET_FRAMED, 7, 0x01020304, 0x08101820, 0x10203040 },
+		{ VB__PACKET_DATA, VB__PACKET_FRAMED, 7, 0x01020304, 0x08101821, 0x10203040 },
 		{ VB__PACKET_END, 0, 1, 0, 0, 2 },
 		{ VB__PACKET_CREDIT, 0, 2, 0, 0, UINT32_MAX - 1 },
 		{ VB__PACKET_END_SEEN, 0, 3, 0, 0, 3 },
@@ -32,11 +45,9 @@ static void packet_comes_back_as_it_was_encoded(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(packets); i++) {
-		uint8_t wire[VB__PACKET_HEADER];
 		struct vb__packet got;
 
-		vb__packet_encode(wire, &packets[i]);
-		assert_true(vb__packet_decode(&got, wire, sizeof(wire) + packets[i].payload));
+		assert_true(decode(&got, &packets[i], packets[i].payload + VB__PACKET_TRAILER));
 		assert_int_equal(got.kind, packets[i].kind);
 		assert_int_equal(got.flags, packets[i].flags);
 		assert_int_equal(got.credits, packets[i].credits);
@@ -46,13 +57,13 @@ static void packet_comes_back_as_it_was_encoded(void **state)
 	}
 }
 
-static void header_has_the_documented_layout(void **state)
+static void trailer_has_the_documented_layout(void **state)
 {
-	static const uint8_t expected[VB__PACKET_HEADER] = { 1, 1, 2, 1, 4,  3,	 2,  1,
-							     8, 7, 6, 5, 12, 11, 10, 9 };
+	static const uint8_t expected[VB__PACKET_TRAILER] = { 1, 1, 2, 1, 4,  3,  2,  1,
+							      8, 7, 6, 5, 12, 11, 10, 9 };
 	struct vb__packet packet = { VB__PACKET_DATA, VB__PACKET_FRAMED, 0x0102,
 				     0x01020304,      0x05060708,	 0x090a0b0c };
-	uint8_t wire[VB__PACKET_HEADER];
+	uint8_t wire[VB__PACKET_TRAILER];
 
 	(void)state;
 	memset(wire, 0xff, sizeof(wire));
@@ -60,10 +71,10 @@ static void header_has_the_documented_layout(void **state)
 	assert_memory_equal(wire, expected, sizeof(wire));
 }
 
-static void every_truncated_header_is_refused(void **state)
+static void every_truncated_trailer_is_refused(void **state)
 {
 	struct vb__packet end = { .kind = VB__PACKET_END }, got;
-	uint8_t wire[VB__PACKET_HEADER];
+	uint8_t wire[VB__PACKET_TRAILER];
 
 	(void)state;
 	vb__packet_encode(wire, &end);
@@ -77,17 +88,29 @@ static void every_truncated_header_is_refused(void **state)
 	}
 }
 
-static void payload_must_be_as_long_as_the_header_says(void **state)
+static void payload_must_be_as_long_as_the_trailer_says(void **state)
 {
 	struct vb__packet data = { .kind = VB__PACKET_DATA, .messages = 1, .payload = 100 };
 
 	(void)state;
-	for (size_t received = VB__PACKET_HEADER; received < 300; received++)
-		assert_int_equal(decodes(data, received), received == VB__PACKET_HEADER + 100);
-	/* Equal only in its lower 32 bits. */
-	assert_false(decodes(data, VB__PACKET_HEADER + 100 + ((size_t)1 << 32)));
+	for (size_t received = VB__PACKET_TRAILER; received < 300; received++)
+		assert_int_equal(decodes(data, received), received == VB__PACKET_TRAILER + 100);
 	data.payload = UINT32_MAX;
-	assert_false(decodes(data, VB__PACKET_HEADER - 1));
+	assert_false(decodes(data, VB__PACKET_TRAILER));
+}
+
+static void a_length_that_is_equal_in_its_lower_32_bits_is_refused(void **state)
+{
+	struct vb__packet data = { .kind = VB__PACKET_DATA, .messages = 1, .payload = 100 }, got;
+	size_t received = ((size_t)1 << 32) + 100 + VB__PACKET_TRAILER;
+	uint8_t *wire = mmap(NULL, received, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(wire, MAP_FAILED);
+	vb__packet_encode(wire + received - VB__PACKET_TRAILER, &data);
+	assert_false(vb__packet_decode(&got, wire, received));
+	munmap(wire, received);
 }
 
 static bool is_legal(unsigned kind, unsigned flags, uint32_t messages, uint32_t payload)
@@ -121,7 +144,7 @@ static void each_kind_has_its_own_contents_and_only_data_has_flags(void **state)
 								     messages[m], payloads[p] };
 
 					assert_int_equal(
-						decodes(packet, VB__PACKET_HEADER + payloads[p]),
+						decodes(packet, VB__PACKET_TRAILER + payloads[p]),
 						is_legal(kind, flags, messages[m], payloads[p]));
 				}
 }
@@ -253,9 +276,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packet_comes_back_as_it_was_encoded),
-		cmocka_unit_test(header_has_the_documented_layout),
-		cmocka_unit_test(every_truncated_header_is_refused),
-		cmocka_unit_test(payload_must_be_as_long_as_the_header_says),
+		cmocka_unit_test(trailer_has_the_documented_layout),
+		cmocka_unit_test(every_truncated_trailer_is_refused),
+		cmocka_unit_test(payload_must_be_as_long_as_the_trailer_says),
+		cmocka_unit_test(a_length_that_is_equal_in_its_lower_32_bits_is_refused),
 		cmocka_unit_test(each_kind_has_its_own_contents_and_only_data_has_flags),
 		cmocka_unit_test(random_runs_of_frames_come_back_whole_and_in_order),
 		cmocka_unit_test(a_frame_clears_its_header_and_padding_and_nothing_else),

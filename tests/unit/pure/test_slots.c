@@ -86,43 +86,42 @@ static void what_is_given_back_can_be_taken_again(void **state)
 	vb__slots_close(&s);
 }
 
-static void payloads_start_at_pages_and_everything_lies_apart(void **state)
+static void slots_start_at_pages_and_lie_apart(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const size_t payloads[] = { 1, page - 1, page, page + 1, 10 * page };
+	const size_t payloads[] = { 0, 1, page - 1, page, page + 1, 10 * page };
 
 	(void)state;
 	for (size_t p = 0; p < COUNT(payloads); p++) {
 		struct vb__slots s;
 
 		open_slots(&s, COUNT_MAX, payloads[p]);
+		assert_int_equal(s.room, payloads[p] + VB__PACKET_TRAILER);
 		for (unsigned i = 0; i < s.count; i++) {
-			assert_int_equal((uintptr_t)s.slot[i].payload % page, 0);
-			assert_true(s.slot[i].payload + payloads[p] <= s.memory + s.memory_bytes);
-			memset(s.slot[i].header, (int)i + 1, VB__PACKET_HEADER);
-			memset(s.slot[i].payload, (int)i + 101, payloads[p]);
+			assert_int_equal((uintptr_t)s.slot[i].bytes % page, 0);
+			assert_true(s.slot[i].bytes + s.room <= s.memory + s.memory_bytes);
+			memset(s.slot[i].bytes, (int)i + 1, s.room);
 		}
 		for (unsigned i = 0; i < s.count; i++) {
-			assert_int_equal(s.slot[i].header[0], i + 1);
-			assert_int_equal(s.slot[i].header[VB__PACKET_HEADER - 1], i + 1);
-			assert_int_equal(s.slot[i].payload[0], i + 101);
-			assert_int_equal(s.slot[i].payload[payloads[p] - 1], i + 101);
+			assert_int_equal(s.slot[i].bytes[0], i + 1);
+			assert_int_equal(s.slot[i].bytes[s.room - 1], i + 1);
 		}
 		vb__slots_close(&s);
 	}
 }
 
-static void slots_without_payload_have_headers_only(void **state)
+static void a_slot_is_empty_when_taken(void **state)
 {
 	struct vb__slots s;
+	struct vb__slot *slot;
 
 	(void)state;
-	open_slots(&s, 4, 0);
-	for (unsigned i = 0; i < s.count; i++) {
-		assert_null(s.slot[i].payload);
-		memset(s.slot[i].header, 0xff, VB__PACKET_HEADER);
-	}
-	assert_int_equal(s.memory_bytes, sysconf(_SC_PAGESIZE));
+	open_slots(&s, 1, 100);
+	slot = vb__slot_take(&s);
+	assert_int_equal(slot->filled, 0);
+	slot->filled = 100;
+	vb__slot_give_back(&s, slot);
+	assert_int_equal(vb__slot_take(&s)->filled, 0);
 	vb__slots_close(&s);
 }
 
@@ -133,7 +132,7 @@ static void the_largest_slots_cost_no_memory_before_use(void **state)
 	(void)state;
 	open_slots(&s, 64, VB_MESSAGE_MAX);
 	assert_true(s.memory_bytes > (size_t)64 * VB_MESSAGE_MAX);
-	s.slot[63].payload[VB_MESSAGE_MAX - 1] = 1;
+	s.slot[63].bytes[VB_MESSAGE_MAX - 1] = 1;
 	vb__slots_close(&s);
 }
 
@@ -198,8 +197,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(every_slot_can_be_taken_once_and_then_there_is_none, begin),
 		cmocka_unit_test_setup(what_is_given_back_can_be_taken_again, begin),
-		cmocka_unit_test_setup(payloads_start_at_pages_and_everything_lies_apart, begin),
-		cmocka_unit_test_setup(slots_without_payload_have_headers_only, begin),
+		cmocka_unit_test_setup(slots_start_at_pages_and_lie_apart, begin),
+		cmocka_unit_test_setup(a_slot_is_empty_when_taken, begin),
 		cmocka_unit_test_setup(the_largest_slots_cost_no_memory_before_use, begin),
 		cmocka_unit_test_setup(
 			memory_is_registered_whole_and_locally_where_the_fabric_needs_it, begin),
