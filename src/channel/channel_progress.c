@@ -5,6 +5,7 @@
  * thread at a time sleeps on the descriptor, the others on a condition.
  */
 #include <limits.h>
+#include <sched.h>
 #include <string.h>
 
 #include "channel/channel_state.h"
@@ -12,6 +13,7 @@
 #include "fabric/waiter.h"
 
 #define BATCH 16
+#define POLLS_PER_YIELD 32u
 #define POLLS_TO_MEASURE 32u
 #define SPINS_PER_MEASUREMENT 1024u
 
@@ -189,7 +191,9 @@ unsigned vb__channel_progress(struct vb_channel *ch)
 /*
  * Polls until anything has changed, at most `polls` times; returns how many
  * were made. The lock is given away in between, so what changed may have been
- * brought by another thread.
+ * brought by another thread. So is the CPU now and then: whoever has to do the
+ * work that is waited for (a device in software, the peer on the same machine)
+ * may be waiting for just this one.
  */
 static unsigned poll_for_change(struct vb_channel *ch, unsigned polls)
 {
@@ -197,10 +201,11 @@ static unsigned poll_for_change(struct vb_channel *ch, unsigned polls)
 
 	while (made < polls && ch->changes == before) {
 		pthread_mutex_unlock(&ch->lock);
+		if (++made % POLLS_PER_YIELD == 0)
+			sched_yield();
 		pthread_mutex_lock(&ch->lock);
 		if (ch->changes == before)
 			vb__channel_progress(ch);
-		made++;
 	}
 	return made;
 }
