@@ -47,7 +47,7 @@ int vb__channel_send_loan(struct vb_channel *ch, const struct vb__loan *loan, si
 	while ((rc = check_sending(ch, err)) == 0 && !ch->credits.held) {
 		ch->counters.credit_stalls += !stalled;
 		stalled = true;
-		vb__channel_wait(ch, VB__NEWS_SENT);
+		vb__channel_wait(ch, VB__NEWS_ROOM);
 	}
 	if (rc) {
 		vb__slot_give_back(&ch->tx, slot);

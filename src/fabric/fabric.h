@@ -176,7 +176,7 @@ struct vb__fabric {
 
 	int (*post)(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
 	int (*poll)(struct vb__ep *ep, struct vb__completion *done, int max);
-	int (*arm)(struct vb__ep *ep);
+	int (*arm)(struct vb__ep *ep, bool arrivals_only);
 	void (*disconnect)(struct vb__ep *ep);
 	void (*wake)(struct vb__ep *ep);
 };
@@ -245,6 +245,12 @@ int vb__ep_poll(struct vb__ep *ep, struct vb__completion *done, int max);
  * sleep, 1 if there may be something to poll first.
  */
 int vb__ep_arm(struct vb__ep *ep);
+
+/*
+ * The same for those who wait for what the peer sends, or for the end: what
+ * else completes need not wake them, and does not where the fabric can tell.
+ */
+int vb__ep_arm_for_arrivals(struct vb__ep *ep);
 
 /* Ends the connection; the peer sees that after everything that completed here. */
 void vb__ep_disconnect(struct vb__ep *ep);
