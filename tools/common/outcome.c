@@ -77,9 +77,18 @@ static void tell_json(const struct outcome *outcome, enum exit_code code)
 	free(line);
 }
 
-static void tell_bandwidth(const struct vb_report *report)
+/* The digest is the same at both ends, for whoever wants to compare. */
+static void tell_report(const struct vb_report *report)
 {
-	char line[64];
+	char holes[64] = "", line[64];
+
+	if (report->hole_bytes)
+		snprintf(holes, sizeof(holes), ", %" PRIu64 " of the bytes in holes",
+			 report->hole_bytes);
+	console_note("%" PRIu64 " bytes in %" PRIu64 " block%s%s, digest %016" PRIx64
+		     ": checked and stored by the receiver",
+		     report->bytes, report->blocks, report->blocks == 1 ? "" : "s", holes,
+		     report->digest);
 
 	snprintf(line, sizeof(line), "Bandwidth %.3f GB/s\n",
 		 (double)quantity_speed(report->bytes, report->elapsed_ns) / 1e9);
@@ -96,6 +105,6 @@ enum exit_code outcome_tell(const struct outcome *outcome)
 	else if (code != EXIT_OK)
 		console_error("%s", error_line(outcome, line));
 	else if (console_verbosity() >= 1)
-		tell_bandwidth(&outcome->report);
+		tell_report(&outcome->report);
 	return code;
 }
