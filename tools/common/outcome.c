@@ -12,6 +12,16 @@
 #include "common/json.h"
 #include "common/quantity.h"
 
+/* What has come behind `before`, or all of it if it is another one. */
+static const char *news(const char *text, const char *before)
+{
+	size_t len = strlen(before);
+
+	if (!len || strncmp(text, before, len) != 0)
+		return text;
+	return text + len + strspn(text + len, "; ");
+}
+
 void outcome_describe(struct outcome *outcome, const struct vb_session *session)
 {
 	char before[sizeof(outcome->description)];
@@ -21,7 +31,7 @@ void outcome_describe(struct outcome *outcome, const struct vb_session *session)
 		 vb_session_description(session));
 	snprintf(outcome->peer, sizeof(outcome->peer), "%s", vb_session_peer(session));
 	if (strcmp(before, outcome->description) != 0)
-		console_note("%s", outcome->description);
+		console_note("%s", news(outcome->description, before));
 }
 
 static const char *error_line(const struct outcome *outcome, char line[VB_ERROR_LINE_MAX])
