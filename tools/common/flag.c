@@ -69,7 +69,7 @@ const struct flag flags[] = {
 
 	HEADLINE(BOTH, "Messages, all on stderr"),
 	{ BOTH, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
-	  "say what was chosen, and the bandwidth; -vv, -vvv: more" },
+	  "say what was chosen, what arrived, and the bandwidth; -vv, -vvv: more" },
 	{ BOTH, 'q', "quiet", NULL, FLAG_SET, FIELD(verbosity), (uint64_t)-1, 0, NULL,
 	  "say nothing but errors" },
 	{ BOTH, 0, "json", NULL, FLAG_SET, FIELD(json), 1, 0, NULL,
