@@ -106,7 +106,7 @@ static void stuck_server(struct side *side)
 	open_held(&full);
 	o = serve_receiving(side, &options, &(struct vb_output){ .fd = full.far_fd });
 	went_wrong(&o, VB_ERR_INTERRUPTED, "interrupted");
-	CHECK(!strcmp(o.err.operation, "the sender"));
+	CHECK(!strcmp(o.err.operation, "the sender at"));
 	CHECK(ms_since_stop(side) < (side->slow ? 5000 : 2000));
 	close_held(&full);
 }
@@ -170,7 +170,7 @@ static void flip_client(struct side *side, int block, size_t place)
 	o = come_sending(side, &options, &(struct vb_input){ .path = source });
 	CHECK_EQ(flip_in, 0);
 	went_wrong(&o, VB_ERR_CORRUPT, "changed on its way");
-	CHECK(!strcmp(o.err.operation, "the receiver"));
+	CHECK(!strcmp(o.err.operation, "the receiver at"));
 }
 
 static void flip_data_client(struct side *side)

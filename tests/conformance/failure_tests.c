@@ -39,7 +39,7 @@ static void told_server(struct side *side)
 		serve_receiving(side, &options, &(struct vb_output){ .path = old_target(side) });
 
 	went_wrong(&o, VB_ERR_IO, "tar: exit status 2");
-	CHECK(!strcmp(o.err.operation, "the sender"));
+	CHECK(!strcmp(o.err.operation, "the sender at"));
 	CHECK(is_untouched(side));
 	CHECK_EQ(scratch_files(side), 1);
 }
@@ -84,7 +84,7 @@ static void told_client(struct side *side)
 	open_feed(&feed, 100000, 1);
 	o = come_sending(side, &options, &(struct vb_input){ .fd = feed.fd });
 	went_wrong(&o, VB_ERR_IO, "zfs: exit status 1");
-	CHECK(!strcmp(o.err.operation, "the receiver"));
+	CHECK(!strcmp(o.err.operation, "the receiver at"));
 	close_feed(&feed);
 }
 
@@ -133,7 +133,7 @@ static void full_disk_client(struct side *side, bool from_file)
 		input.fd = feed.fd;
 	o = come_sending(side, &options, &input);
 	went_wrong(&o, VB_ERR_IO, "No space left on device");
-	CHECK(!strcmp(o.err.operation, "the receiver"));
+	CHECK(!strcmp(o.err.operation, "the receiver at"));
 	CHECK(strstr(o.err.cause, "target"));
 	close_feed(&feed);
 }
@@ -155,7 +155,7 @@ static void unread_server(struct side *side)
 		serve_receiving(side, &options, &(struct vb_output){ .path = old_target(side) });
 
 	went_wrong(&o, VB_ERR_IO, "Input/output error");
-	CHECK(!strcmp(o.err.operation, "the sender"));
+	CHECK(!strcmp(o.err.operation, "the sender at"));
 	CHECK(is_untouched(side));
 }
 
@@ -216,7 +216,7 @@ static void homeless_client(struct side *side)
 	open_feed(&feed, 10, 1);
 	o = come_sending(side, &options, &(struct vb_input){ .fd = feed.fd });
 	went_wrong(&o, VB_ERR_IO, "its directory does not exist");
-	CHECK(!strcmp(o.err.operation, "the receiver"));
+	CHECK(!strcmp(o.err.operation, "the receiver at"));
 	close_feed(&feed);
 }
 
@@ -254,7 +254,7 @@ static void endless_client(struct side *side)
 	struct outcome o = come_sending(side, &options, &(struct vb_input){ .fd = zeros });
 
 	went_wrong(&o, VB_ERR_IO, "the reader has closed the pipe");
-	CHECK(!strcmp(o.err.operation, "the receiver"));
+	CHECK(!strcmp(o.err.operation, "the receiver at"));
 	close(zeros);
 }
 
@@ -314,7 +314,7 @@ static void stopped_by_sender_server(struct side *side)
 	struct outcome o = receive_stopped(side, NULL);
 
 	went_wrong(&o, VB_ERR_INTERRUPTED, "interrupted");
-	CHECK(!strcmp(o.err.operation, "the sender"));
+	CHECK(!strcmp(o.err.operation, "the sender at"));
 }
 
 static void stopping_client(struct side *side)
@@ -346,7 +346,7 @@ static void stopped_by_receiver_client(struct side *side)
 	struct outcome o = send_stopped(side, NULL);
 
 	went_wrong(&o, VB_ERR_INTERRUPTED, "interrupted");
-	CHECK(!strcmp(o.err.operation, "the receiver"));
+	CHECK(!strcmp(o.err.operation, "the receiver at"));
 }
 
 static void kill_client(void *arg)
