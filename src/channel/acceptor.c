@@ -296,6 +296,7 @@ static int welcome(struct vb_listener *l, struct vb__request *request,
 	if (rc)
 		return rc;
 	(*channel)->pass = pass;
+	vb__channel_keep_silent(*channel);
 	ours = vb__channel_hello(*channel, VB__HELLO_ACCEPT);
 	vb__hello_encode(bytes, &ours);
 	rc = vb__ep_accept((*channel)->ep, bytes, sizeof(bytes), err);

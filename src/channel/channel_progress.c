@@ -107,6 +107,7 @@ static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t r
 	if (!vb__packet_decode(&packet, slot->bytes, received))
 		return violated(ch, "a packet makes no sense");
 	ch->counters.packets_received++;
+	ch->silent = false;
 	if (!vb__credits_returned(&ch->credits, packet.credits, packet.seen))
 		return violated(ch, "more credits were returned than given");
 	if (packet.credits)

@@ -127,6 +127,16 @@ void vb__channel_agree(struct vb_channel *ch, uint32_t max_message, unsigned dep
 {
 	ch->max_message = max_message;
 	ch->credits = vb__credits_of(depth);
+	if (ch->ep->caps & VB__CAP_CONNECTOR_FIRST)
+		vb__credits_grant(&ch->credits);
+}
+
+void vb__channel_keep_silent(struct vb_channel *ch)
+{
+	if (!(ch->ep->caps & VB__CAP_CONNECTOR_FIRST))
+		return;
+	ch->silent = true;
+	vb__credits_withhold(&ch->credits);
 }
 
 void vb__channel_destroy(struct vb_channel *ch)

@@ -85,6 +85,7 @@ struct vb_channel {
 	/* Serial numbers of data packets, which are also tickets. */
 	int64_t posted, done, done_well;
 
+	bool silent;	 /* the peer has to speak first */
 	bool ending;	 /* no more sending on our side */
 	bool end_sent;	 /* the END is under way or confirmed */
 	bool end_seen;	 /* the peer confirmed it */
@@ -119,6 +120,9 @@ struct vb__hello vb__channel_hello(const struct vb_channel *ch, enum vb__hello_k
 
 /* Both sides have agreed: the limits from now on. */
 void vb__channel_agree(struct vb_channel *ch, uint32_t max_message, unsigned depth);
+
+/* For the side that accepts: nothing is sent before the peer has spoken, where the fabric wants that. */
+void vb__channel_keep_silent(struct vb_channel *ch);
 
 /* Frees everything, from any state. */
 void vb__channel_destroy(struct vb_channel *ch);

@@ -156,11 +156,15 @@ static int attempt(const struct candidate *c, const struct vb__settings *setting
 	if (rc)
 		return rc;
 	rc = greet(ch, deadline_ns, err);
-	if (rc)
+	if (rc) {
 		vb__channel_destroy(ch);
-	else
-		*channel = ch;
-	return rc;
+		return rc;
+	}
+	pthread_mutex_lock(&ch->lock);
+	vb__packet_post_control(ch); /* there may be credits that the peer waits for */
+	pthread_mutex_unlock(&ch->lock);
+	*channel = ch;
+	return 0;
 }
 
 static unsigned list_candidates(struct candidate *to, const struct vb__address *addresses, int n,

@@ -37,6 +37,20 @@ static inline struct vb__credits vb__credits_of(unsigned depth)
 	return (struct vb__credits){ .depth = depth, .held = depth };
 }
 
+/*
+ * Where the side that accepts must not speak first (iWARP), it starts without
+ * credits, and the side that connected owes it all of them.
+ */
+static inline void vb__credits_withhold(struct vb__credits *c)
+{
+	c->held = 0;
+}
+
+static inline void vb__credits_grant(struct vb__credits *c)
+{
+	c->owed = c->depth;
+}
+
 static inline unsigned vb__credits_half(const struct vb__credits *c)
 {
 	return (c->depth + 1) / 2;

@@ -58,7 +58,7 @@ static bool post_control(struct vb_channel *ch, enum vb__packet_kind kind)
 
 void vb__packet_post_control(struct vb_channel *ch)
 {
-	if (ch->ep->state != VB__EP_UP || ch->failure.code)
+	if (ch->ep->state != VB__EP_UP || ch->failure.code || ch->silent)
 		return;
 	if (ch->end_to_confirm && post_control(ch, VB__PACKET_END_SEEN))
 		ch->end_to_confirm = false;

@@ -48,7 +48,8 @@ enum vb__ep_cap {
 	VB__CAP_ATOMIC = 2,	/* VB__OP_FETCH_ADD and VB__OP_COMPARE_SWAP on 8 aligned bytes */
 	VB__CAP_ANY_BUFFER = 4, /* local buffers need no registration */
 	VB__CAP_SLOW_POST = 8,	/* posting costs a system call: worth to put messages together */
-	VB__CAP_CONNECTOR_FIRST = 16, /* who accepted must not send before it has received (iWARP) */
+	VB__CAP_CONNECTOR_FIRST =
+		16, /* who accepted must not send before it has received (iWARP) */
 };
 
 enum vb__op_kind {

@@ -367,7 +367,7 @@ static void lying_client(struct side *side)
 	} lies[] = {
 		{ { .kind = 9 }, 16 },
 		{ { .kind = VB__PACKET_DATA, .messages = 1, .payload = 1000 }, 32 },
-		{ { .kind = VB__PACKET_CREDIT, .credits = 1 }, 16 },
+		{ { .kind = VB__PACKET_CREDIT, .credits = VB_DEPTH_MAX + 1 }, 16 },
 		{ { .kind = VB__PACKET_CREDIT, .seen = 1 }, 16 },
 		{ { .kind = VB__PACKET_END_SEEN }, 16 },
 		{ { .kind = VB__PACKET_DATA,

@@ -20,6 +20,7 @@ struct verbs_probe {
 	bool outstanding;
 	uint64_t posted_ns;
 	uint64_t heard_ns; /* the last sign of life */
+	bool too_early;	   /* iWARP, on the side that accepts: until the peer has spoken */
 };
 
 /* What the completion queue will raise an event for, each more than the one before. */

@@ -421,6 +421,7 @@ int verbs_ep_accept(struct vb__ep *base, const void *data, size_t len, struct vb
 	struct verbs_ep *ep = (struct verbs_ep *)base;
 	struct rdma_conn_param param = conn_param(ep, data, len);
 
+	ep->probe.too_early = ep->iwarp;
 	if (rdma_accept(ep->id, &param) != 0)
 		return verbs_fail(err, errno, "rdma_accept", base->peer);
 	base->state = VB__EP_CONNECTING;

@@ -72,7 +72,7 @@ void verbs_probe_tick(struct verbs_ep *ep)
 	struct verbs_probe *p = &ep->probe;
 	uint64_t since = p->heard_ns > p->posted_ns ? p->heard_ns : p->posted_ns;
 
-	if (ep->base.state != VB__EP_UP)
+	if (ep->base.state != VB__EP_UP || p->too_early)
 		return;
 	if (!p->outstanding && now - p->heard_ns >= tick / 2)
 		post_probe(ep, now);

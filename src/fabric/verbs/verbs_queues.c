@@ -33,8 +33,7 @@ static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, st
 	ep->iwarp = ep->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	ep->initiator_depth = (uint8_t)within(READS_AT_ONCE, device.max_qp_init_rd_atom);
 	ep->responder_resources = (uint8_t)within(READS_AT_ONCE, device.max_qp_rd_atom);
-	if (!ep->iwarp)
-		ep->base.caps |= VB__CAP_WRITE_IMM;
+	ep->base.caps |= ep->iwarp ? VB__CAP_CONNECTOR_FIRST : VB__CAP_WRITE_IMM;
 	if (device.atomic_cap != IBV_ATOMIC_NONE)
 		ep->base.caps |= VB__CAP_ATOMIC;
 	return 0;

@@ -216,6 +216,7 @@ static bool convert(struct verbs_ep *ep, const struct ibv_wc *wc, struct vb__com
 		/* Data may be seen before the event that says that the peer is connected. */
 		if (ep->base.state == VB__EP_CONNECTING)
 			verbs_on_established(ep);
+		ep->probe.too_early = false;
 		done->len = wc->byte_len;
 		done->has_imm = wc->wc_flags & IBV_WC_WITH_IMM;
 		done->imm = done->has_imm ? ntohl(wc->imm_data) : 0;

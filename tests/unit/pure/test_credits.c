@@ -255,6 +255,21 @@ static void the_whole_reserve_is_needed(void **state)
 	}
 }
 
+static void who_must_not_speak_first_gets_all_credits_from_the_other(void **state)
+{
+	struct vb__credits accepted = vb__credits_of(5), connected = vb__credits_of(5);
+
+	(void)state;
+	vb__credits_withhold(&accepted);
+	vb__credits_grant(&connected);
+	assert_int_equal(accepted.held, 0);
+	assert_int_equal(connected.held, 5);
+	assert_true(vb__credits_due(&connected, false));
+	assert_true(vb__credits_returned(&accepted, vb__credits_pay(&connected), 0));
+	assert_int_equal(accepted.held, 5);
+	assert_false(vb__credits_returned(&accepted, 1, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +280,7 @@ int main(void)
 		cmocka_unit_test(no_credit_packet_is_due_until_one_of_two_is_confirmed),
 		cmocka_unit_test(no_packet_lacks_a_receive_and_all_ends_at_any_depth),
 		cmocka_unit_test(the_whole_reserve_is_needed),
+		cmocka_unit_test(who_must_not_speak_first_gets_all_credits_from_the_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
