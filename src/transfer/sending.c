@@ -13,6 +13,7 @@
 
 /* With a limit, at least so many blocks in a second. */
 #define BLOCKS_PER_SECOND 10u
+#define CATCH_UP_MS 100u
 
 struct sending {
 	struct vb__crew crew;
@@ -44,10 +45,14 @@ static void keep_pace(struct sending *s, uint64_t bytes)
 
 	if (!rate)
 		return;
-	if (s->pace_ns < now)
+	if (!s->pace_ns)
 		s->pace_ns = now;
+	/* What was missed lately may be made up for: waits are never exact. */
+	if (s->pace_ns + vb__ms(CATCH_UP_MS) < now)
+		s->pace_ns = now - vb__ms(CATCH_UP_MS);
 	s->pace_ns += (uint64_t)((double)bytes * 1e9 / (double)rate);
-	poll(&cancel, 1, vb__ms_left(s->pace_ns));
+	if (s->pace_ns > now)
+		poll(&cancel, 1, vb__ms_left(s->pace_ns));
 }
 
 static size_t block_room(const struct vb_session *session)

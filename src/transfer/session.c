@@ -9,6 +9,9 @@
 #include "transfer/connecting.h"
 #include "transfer/session_state.h"
 
+/* How long to wait until the peer has heard the last words. */
+#define FAREWELL_MS 500u
+
 int vb__session_create(const struct vb__plan *plan, struct vb_channel *channel,
 		       struct vb__parley *parley, struct vb_session **session, struct vb_error *err)
 {
@@ -117,6 +120,14 @@ static int connect_and_prove(const char *host, const char *port, struct vb__plan
 	return rc;
 }
 
+/* The rails go where the parley went: a name may have several addresses, and mean several hosts. */
+static void remember_address(struct vb_session *s)
+{
+	const char *end = strstr(s->peer, " port ");
+
+	snprintf(s->host, sizeof(s->host), "%.*s", (int)(end ? end - s->peer : 0), s->peer);
+}
+
 int vb_session_connect(const char *host, const char *port,
 		       const struct vb_transfer_options *options, struct vb_session **session,
 		       struct vb_error *err)
@@ -134,7 +145,7 @@ int vb_session_connect(const char *host, const char *port,
 		return rc;
 	rc = connect_and_prove(host, port, &plan, options, session, err);
 	if (rc == 0) {
-		snprintf((*session)->host, sizeof((*session)->host), "%s", host);
+		remember_address(*session);
 		snprintf((*session)->port, sizeof((*session)->port), "%s", port);
 	}
 	vb__secret_wipe(&plan.secret);
@@ -187,7 +198,10 @@ void vb_session_close(struct vb_session *s)
 		return;
 	vb__session_close_rails(s);
 	s->plan.stop_fd = -1;
-	await_heard(s, vb__now_ns() + vb__ms(s->failed ? 500 : s->plan.connection.peer_timeout_ms));
+	/* Only a receiver that says "stored" has something to say that must be heard. */
+	await_heard(s, vb__now_ns() + vb__ms(s->failed || s->agreed.sends
+						     ? FAREWELL_MS
+						     : s->plan.connection.peer_timeout_ms));
 	vb__parley_close(s->parley);
 	vb_channel_abort(s->channel);
 	vb__secret_wipe(&s->plan.secret);

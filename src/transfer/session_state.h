@@ -44,7 +44,7 @@ struct vb_session {
 	struct vb__plan plan;
 	struct vb_channel *channel;
 	struct vb__parley *parley;
-	struct vb_door *door; /* NULL: this side connected, to: */
+	struct vb_door *door; /* NULL: this side connected, to this address: */
 	char host[256], port[32];
 	bool used;	   /* it has carried its transfer, or is at it */
 	bool failed;	   /* and that failed; */

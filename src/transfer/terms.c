@@ -125,7 +125,7 @@ static int check_rails(const struct vb_session *s, struct vb_error *err)
 
 int vb__session_open_rails(struct vb_session *s, bool sends, struct vb_error *err)
 {
-	struct vb__pass passes[VB_RAILS_MAX];
+	struct vb__pass passes[VB_RAILS_MAX] = { { .depth = 0 } };
 	size_t at = strlen(s->description);
 	int rc = 0;
 

@@ -48,7 +48,8 @@ static bool decode_terms(struct vb__terms *terms, const uint8_t *from, size_t le
 	};
 	return terms->mode <= 0777 && terms->rails && terms->rails <= VB_RAILS_MAX &&
 	       terms->block_bytes >= VB_BLOCK_MIN && terms->block_bytes <= VB_BLOCK_MAX &&
-	       terms->window && terms->window <= VB_WINDOW_MAX;
+	       terms->block_bytes % VB_BLOCK_MIN == 0 && terms->window &&
+	       terms->window <= VB_WINDOW_MAX;
 }
 
 static size_t encode_sum(uint8_t *to, const struct vb__sum *sum)

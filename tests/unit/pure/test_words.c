@@ -52,7 +52,7 @@ static void terms_come_back(void **state)
 
 static void terms_beyond_the_limits_are_refused(void **state)
 {
-	struct vb__terms bad[7];
+	struct vb__terms bad[8];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++)
@@ -64,6 +64,7 @@ static void terms_beyond_the_limits_are_refused(void **state)
 	bad[4].window = 0;
 	bad[5].window = VB_WINDOW_MAX + 1;
 	bad[6].mode = 04755;
+	bad[7].block_bytes = VB_BLOCK_MIN + 1;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct vb__words words = { .kind = VB__WORDS_TERMS, .terms = bad[i] }, got;
 		uint8_t bytes[VB__WORDS_MAX];
