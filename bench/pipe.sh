@@ -2,7 +2,7 @@
 # The pipe beside its peers; sourced by bench/run. Each contender is a pair of functions NAME_recv OUT and
 # NAME_send IN, where IN is a file or - for a pipe into its stdin, and OUT is a file or /dev/null.
 
-pipe_mib=${VB_BENCH_MIB:-2048}
+pipe_mib=${VB_BENCH_MIB:-4096}
 pipe_port=17471
 tools=$build/tools
 

@@ -69,7 +69,7 @@ struct vb_transfer_options {
 
 	/* How much is read, sent and written at a time, and how many such blocks are under way
 	 * on each rail. The receiver's count, up to what the sender asks for. 256 KiB and 8 over
-	 * RDMA, 1 MiB and 4 over TCP. */
+	 * RDMA, 512 KiB and 4 over TCP. */
 	uint32_t block_bytes;
 	uint32_t window_blocks;
 

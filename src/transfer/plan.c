@@ -18,7 +18,7 @@
 /* Over RDMA memory is pinned and the device does the work. Over TCP a block costs system calls, and a rail a CPU. */
 static const struct defaults {
 	uint32_t block_bytes, window, rails_max;
-} defaults_rdma = { 256u << 10, 8, 1 }, defaults_tcp = { 1u << 20, 4, 4 };
+} defaults_rdma = { 256u << 10, 8, 1 }, defaults_tcp = { 512u << 10, 4, 4 };
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
