@@ -56,10 +56,16 @@ send_on() {
 	sender=$!
 }
 
-# held BYTES: so many of the file `original`, and the rest when there is a file `go`
-held() {
+# send_held BYTES ARGUMENT...: sends so many of the file `original`, and the rest when there is a file `go`
+send_held() {
+	rm -f held go
+	mkfifo held
+	give "$1" >held &
+	send_on "${@:2}" <held
+}
+give() {
 	head -c "$1" original
-	while [ ! -e go ] && [ -d "$work" ]; do
+	until [ -e go ]; do
 		sleep 0.05
 	done
 	tail -c +$(($1 + 1)) original
