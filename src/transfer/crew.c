@@ -202,6 +202,22 @@ static void take_words(struct vb__crew *c, const struct vb__words *words)
 	}
 }
 
+/* May it be the consequence of something that the peer can tell? */
+static bool is_broken(const struct vb_error *failure)
+{
+	return failure->code == VB_ERR_LOST || failure->code == VB_ERR_CLOSED ||
+	       failure->code == VB_ERR_FLUSHED;
+}
+
+/* The peer has said what failed: that is the reason, also if a rail broke before we heard of it. */
+static void take_reason(struct vb__crew *c, const struct vb_error *reason)
+{
+	pthread_mutex_lock(&c->lock);
+	if (is_broken(&c->failure))
+		c->failure = *reason;
+	pthread_mutex_unlock(&c->lock);
+}
+
 /* All that the peer has said so far. */
 static void listen_to_peer(struct vb__crew *c)
 {
@@ -211,8 +227,11 @@ static void listen_to_peer(struct vb__crew *c)
 
 	while (!c->verdict_heard && (rc = vb__session_hear(c->session, &words, &err)) == 0)
 		take_words(c, &words);
-	if (!c->verdict_heard && rc != VB_ERR_AGAIN)
-		vb__crew_fail(c, &err);
+	if (c->verdict_heard || rc == VB_ERR_AGAIN)
+		return;
+	if (c->session->told_by_peer)
+		take_reason(c, &err);
+	vb__crew_fail(c, &err);
 }
 
 bool vb__crew_all_done(const struct vb__crew *c)
@@ -256,15 +275,15 @@ static void ask_for_reason(struct vb__crew *c)
 	uint64_t deadline = vb__now_ns() + vb__ms(REASON_MS);
 	struct vb_error reason = { .code = VB_OK };
 	struct vb__words words;
-	int code = c->failure.code, rc;
+	int rc;
 
-	if (code != VB_ERR_LOST && code != VB_ERR_CLOSED && code != VB_ERR_FLUSHED)
+	if (!is_broken(&c->failure))
 		return;
 	do {
 		rc = vb__session_expect(c->session, VB__WORDS_VERDICT, &words, deadline, &reason);
 	} while (rc == 0 && vb__now_ns() < deadline);
 	if (c->session->told_by_peer)
-		c->failure = reason;
+		take_reason(c, &reason);
 }
 
 int vb__crew_conclude(struct vb__crew *c, struct vb_error *err)
