@@ -91,7 +91,7 @@ pipe_contest() {
 		elif [[ " $pipe_peers " == *" $name "* ]] && awk -v a="$rate" -v b="$best" 'BEGIN {exit !(a > b)}'; then best=$rate best_name=$name; fi
 	done
 	awk -v o="$ours" -v b="$best" -v n="$best_name" -v s="$scenario" -v t="$pipe_target" 'BEGIN {
-		r = o / b; printf "%-28s ours is %.2f x %s  (target >= %s: %s)\n", s, r, n, t, r >= t ? "met" : "MISSED"}'
+		r = o / b; printf "%-28s ours is %.2f x %s  (target >= %s: %s)\n", s, r, n, t, (r >= t ? "met" : "MISSED")}'
 }
 
 # Every contender must bring the bytes over right, or its speed means nothing.

@@ -68,11 +68,13 @@ struct vb_transfer_options {
 	size_t key_bytes;
 
 	/* How much is read, sent and written at a time, and how many such blocks are under way
-	 * on each rail. The receiver's count, up to what the sender asks for. 256 KiB and 8. */
+	 * on each rail. The receiver's count, up to what the sender asks for. 256 KiB and 8 over
+	 * RDMA, 1 MiB and 4 over TCP. */
 	uint32_t block_bytes;
 	uint32_t window_blocks;
 
-	/* Connections that share the work. The sender's count. 1. */
+	/* Connections that share the work. The sender's count. 1 over RDMA; over TCP, where each
+	 * keeps a CPU busy, one for every CPU, up to 4. */
 	uint32_t rails;
 
 	/* Threads that read and check, or check and write. By the number of CPUs. */
@@ -93,7 +95,8 @@ struct vb_transfer_options {
 	 * VB_ERR_INTERRUPTED, here and at the peer. 0: none. Nothing is read from it. */
 	int stop_fd;
 
-	/* Called a few times a second by the thread that is in vb_session_send or _receive. */
+	/* Called a few times a second, and when all is done, by the thread that is in
+	 * vb_session_send or _receive. */
 	vb_progress_fn progress;
 	void *progress_arg;
 };

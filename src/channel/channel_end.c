@@ -47,8 +47,8 @@ static int finish(struct vb_channel *ch, bool blocking, struct vb_error *err)
 			return vb__fail_again(err, &ch->failure);
 		send_end(ch);
 		if (blocking)
-			vb__channel_wait(ch, VB__NEWS_SENT);
-		else if (vb__channel_would_block(ch, VB__NEWS_SENT))
+			vb__channel_wait(ch, VB__NEWS_SENT | VB__NEWS_ROOM);
+		else if (vb__channel_would_block(ch, VB__NEWS_SENT | VB__NEWS_ROOM))
 			return VB_ERR_AGAIN;
 	}
 	return 0;

@@ -47,7 +47,7 @@ int vb__channel_send_loan(struct vb_channel *ch, const struct vb__loan *loan, si
 	while ((rc = check_sending(ch, err)) == 0 && !ch->credits.held) {
 		ch->counters.credit_stalls += !stalled;
 		stalled = true;
-		vb__channel_wait(ch, VB__NEWS_SENT);
+		vb__channel_wait(ch, VB__NEWS_ROOM);
 	}
 	if (rc) {
 		vb__slot_give_back(&ch->tx, slot);
@@ -65,6 +65,7 @@ void vb__channel_give_back_unsent(struct vb_channel *ch, const struct vb__loan *
 {
 	pthread_mutex_lock(&ch->lock);
 	vb__slot_give_back(&ch->tx, &ch->tx.slot[loan->number]);
+	vb__channel_tell(ch, VB__NEWS_SENT);
 	pthread_mutex_unlock(&ch->lock);
 }
 
@@ -162,6 +163,13 @@ bool vb__channel_tend(struct vb_channel *ch)
 	busy = ch->done < ch->posted || ch->control_busy;
 	pthread_mutex_unlock(&ch->lock);
 	return busy;
+}
+
+void vb__channel_stop_spinning(struct vb_channel *ch)
+{
+	pthread_mutex_lock(&ch->lock);
+	ch->settings.spin_us = 0;
+	pthread_mutex_unlock(&ch->lock);
 }
 
 void vb__channel_cancel(struct vb_channel *ch, const struct vb_error *why)

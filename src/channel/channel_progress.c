@@ -5,6 +5,7 @@
  * thread at a time sleeps on the descriptor, the others on a condition.
  */
 #include <limits.h>
+#include <sched.h>
 #include <string.h>
 
 #include "channel/channel_state.h"
@@ -12,10 +13,11 @@
 #include "fabric/waiter.h"
 
 #define BATCH 16
+#define POLLS_PER_YIELD 32u
 #define POLLS_TO_MEASURE 32u
 #define SPINS_PER_MEASUREMENT 1024u
 
-static void tell_others(struct vb_channel *ch, unsigned news)
+void vb__channel_tell(struct vb_channel *ch, unsigned news)
 {
 	ch->changes++;
 	if (ch->waiting)
@@ -30,7 +32,7 @@ int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause)
 	if (cause)
 		vb__fail(&ch->failure, cause);
 	vb__ep_disconnect(ch->ep);
-	tell_others(ch, VB__NEWS_STATE);
+	vb__channel_tell(ch, VB__NEWS_STATE);
 	return ch->failure.code;
 }
 
@@ -84,12 +86,12 @@ static unsigned on_control(struct vb_channel *ch, enum vb__packet_kind kind)
 		if (!ch->end_sent || ch->end_seen)
 			return violated(ch, "an end was confirmed that was not sent");
 		ch->end_seen = true;
-		return VB__NEWS_SENT;
+		return VB__NEWS_ROOM;
 	case VB__PACKET_CLOSING:
 		if (ch->peer_closing)
 			return violated(ch, "a second notice of closing came");
 		ch->peer_closing = true;
-		return VB__NEWS_SENT | VB__NEWS_RECEIVED;
+		return VB__NEWS_ROOM | VB__NEWS_RECEIVED;
 	default: /* CREDIT */
 		ch->credits.seen++;
 		return 0;
@@ -108,7 +110,7 @@ static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t r
 	if (!vb__credits_returned(&ch->credits, packet.credits, packet.seen))
 		return violated(ch, "more credits were returned than given");
 	if (packet.credits)
-		news |= VB__NEWS_SENT;
+		news |= VB__NEWS_ROOM;
 	if (packet.kind == VB__PACKET_DATA)
 		return news | on_data(ch, slot, packet.payload);
 	news |= on_control(ch, packet.kind);
@@ -179,18 +181,20 @@ unsigned vb__channel_progress(struct vb_channel *ch)
 		news |= VB__NEWS_STATE;
 	if (ch->end_to_confirm || ch->blocked_senders)
 		vb__packet_post_control(ch);
-	if ((news & VB__NEWS_SENT) &&
+	if ((news & VB__NEWS_ROOM) &&
 	    vb__credits_used(&ch->credits) < vb__credits_half(&ch->credits))
 		vb__outbox_push(ch);
 	if (news)
-		tell_others(ch, news);
+		vb__channel_tell(ch, news);
 	return news;
 }
 
 /*
  * Polls until anything has changed, at most `polls` times; returns how many
  * were made. The lock is given away in between, so what changed may have been
- * brought by another thread.
+ * brought by another thread. So is the CPU now and then: whoever has to do the
+ * work that is waited for (a device in software, the peer on the same machine)
+ * may be waiting for just this one.
  */
 static unsigned poll_for_change(struct vb_channel *ch, unsigned polls)
 {
@@ -198,10 +202,11 @@ static unsigned poll_for_change(struct vb_channel *ch, unsigned polls)
 
 	while (made < polls && ch->changes == before) {
 		pthread_mutex_unlock(&ch->lock);
+		if (++made % POLLS_PER_YIELD == 0)
+			sched_yield();
 		pthread_mutex_lock(&ch->lock);
 		if (ch->changes == before)
 			vb__channel_progress(ch);
-		made++;
 	}
 	return made;
 }
@@ -248,6 +253,12 @@ static void sleep_on_descriptor(struct vb_channel *ch, unsigned news)
 		pthread_cond_broadcast(&ch->changed); /* one of them sleeps next */
 }
 
+/* Most waiting is for the peer; being woken by one's own sends would be in vain. */
+static int arm_for(struct vb_channel *ch, unsigned news)
+{
+	return news & VB__NEWS_SENT ? vb__ep_arm(ch->ep) : vb__ep_arm_for_arrivals(ch->ep);
+}
+
 static void wait_for(struct vb_channel *ch, unsigned news)
 {
 	unsigned brought = vb__channel_progress(ch);
@@ -258,20 +269,28 @@ static void wait_for(struct vb_channel *ch, unsigned news)
 	if (spin(ch))
 		return;
 	if (ch->sleeper_for) {
+		if (news & ~ch->sleeper_for & VB__NEWS_SENT)
+			vb__ep_wake(ch->ep); /* it must be armed for more */
 		ch->waiting++;
 		pthread_cond_wait(&ch->changed, &ch->lock);
 		ch->waiting--;
-	} else if (vb__ep_arm(ch->ep) == 0) {
-		sleep_on_descriptor(ch, news);
+		return;
 	}
+	/* The others rely on the one that sleeps, and so does a control packet without a slot. */
+	if (ch->waiting_for_sent || !ch->control.free)
+		news |= VB__NEWS_SENT;
+	if (arm_for(ch, news) == 0)
+		sleep_on_descriptor(ch, news);
 }
 
 void vb__channel_wait(struct vb_channel *ch, unsigned news)
 {
-	bool sender = news & VB__NEWS_SENT;
+	bool sent = news & VB__NEWS_SENT, sender = sent || (news & VB__NEWS_ROOM);
 
 	ch->blocked_senders += sender;
+	ch->waiting_for_sent += sent;
 	wait_for(ch, news | VB__NEWS_STATE);
+	ch->waiting_for_sent -= sent;
 	ch->blocked_senders -= sender;
 	/* An event loop in another thread may have been armed for what was taken here. */
 	vb__loop_tell(ch, ch->loop.watched);
@@ -279,7 +298,7 @@ void vb__channel_wait(struct vb_channel *ch, unsigned news)
 
 bool vb__channel_would_block(struct vb_channel *ch, unsigned news)
 {
-	bool sender = news & VB__NEWS_SENT, quiet;
+	bool sender = news & (VB__NEWS_SENT | VB__NEWS_ROOM), quiet;
 
 	vb__loop_looks(ch, news | VB__NEWS_STATE);
 	ch->blocked_senders += sender;

@@ -179,6 +179,12 @@ static bool has_room(const struct vb_channel *ch)
 	return ch->credits.held && ch->tx.free && !ch->outbox.slot;
 }
 
+/* The news that a message without room waits for. */
+static unsigned missing(const struct vb_channel *ch)
+{
+	return ch->credits.held ? VB__NEWS_SENT : VB__NEWS_ROOM;
+}
+
 /* Lock held. The ticket is 0 if the buffers are free already. */
 static int send_message(struct vb_channel *ch, const struct message *m, int64_t *ticket,
 			struct vb_error *err)
@@ -203,8 +209,8 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 			ch->counters.credit_stalls++;
 		stalled = true;
 		if (m->blocking)
-			vb__channel_wait(ch, VB__NEWS_SENT);
-		else if (vb__channel_would_block(ch, VB__NEWS_SENT))
+			vb__channel_wait(ch, missing(ch));
+		else if (vb__channel_would_block(ch, missing(ch)))
 			return VB_ERR_AGAIN;
 	}
 	ch->counters.messages_sent++;

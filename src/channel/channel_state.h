@@ -17,8 +17,9 @@
 /* What progress brought; also what a sleeper waits for. */
 enum vb__news {
 	VB__NEWS_RECEIVED = 1, /* messages, the peer's end */
-	VB__NEWS_SENT = 2,     /* credits, free slots, finished tickets */
+	VB__NEWS_SENT = 2,     /* by ourselves: free slots, finished tickets */
 	VB__NEWS_STATE = 4,    /* up, down */
+	VB__NEWS_ROOM = 8,     /* the peer gave credits, confirmed our end, or takes no more */
 };
 
 /* Received packets in order, and how far the first of them is read. */
@@ -64,6 +65,7 @@ struct vb_channel {
 	pthread_cond_t changed;
 	unsigned waiting; /* threads on `changed` */
 	unsigned blocked_senders;
+	unsigned waiting_for_sent; /* threads that want VB__NEWS_SENT */
 	unsigned sleeper_for; /* news that the thread sleeping on the descriptor wants; 0: none */
 
 	unsigned changes;	    /* counts whatever a waiting thread may want to know of */
@@ -128,12 +130,15 @@ unsigned vb__channel_progress(struct vb_channel *ch);
 
 /*
  * Waits for news of the given kinds; may come back for nothing. Waiting for
- * NEWS_SENT is a sender's waiting: it returns all credits first.
+ * SENT or ROOM is a sender's waiting: it returns all credits first.
  */
 void vb__channel_wait(struct vb_channel *ch, unsigned news);
 
 /* For non-blocking calls that want such news: true if it is time to wait on the descriptor. */
 bool vb__channel_would_block(struct vb_channel *ch, unsigned news);
+
+/* News that did not come from the fabric: wakes whoever waits for it. */
+void vb__channel_tell(struct vb_channel *ch, unsigned news);
 
 /* The channel is broken; the first cause stays. Returns its code. */
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);

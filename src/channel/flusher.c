@@ -19,7 +19,7 @@ static void wait_for_room(struct vb_channel *ch)
 		vb__channel_progress(ch);
 		vb__outbox_push(ch);
 		if (ch->outbox.slot)
-			vb__channel_wait(ch, VB__NEWS_SENT);
+			vb__channel_wait(ch, VB__NEWS_ROOM);
 	}
 }
 

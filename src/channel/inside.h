@@ -45,6 +45,9 @@ unsigned vb__channel_filled(struct vb_channel *channel);
 /* Looks after what is under way although nobody is inside a call. True if something is. */
 bool vb__channel_tend(struct vb_channel *channel);
 
+/* From now on waiting is sleeping: where the CPU itself has to move the data, spinning is in its way. */
+void vb__channel_stop_spinning(struct vb_channel *channel);
+
 /* Breaks the channel: whoever is inside a call comes back with `why`. Any thread. */
 void vb__channel_cancel(struct vb_channel *channel, const struct vb_error *why);
 

@@ -78,7 +78,7 @@ static uint32_t scope_of(const struct sockaddr *sa)
 	return six->sin6_scope_id;
 }
 
-static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
+bool vb__address_same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
 	struct in6_addr six_a = as_six(a), six_b = as_six(b);
 
@@ -93,7 +93,7 @@ static in_port_t raw_port(const struct sockaddr *a)
 
 bool vb__address_equal(const struct sockaddr *a, const struct sockaddr *b)
 {
-	return raw_port(a) == raw_port(b) && same_host(a, b);
+	return raw_port(a) == raw_port(b) && vb__address_same_host(a, b);
 }
 
 static int fail_resolve(struct vb_error *err, int gai, const char *host, const char *port)
@@ -178,7 +178,7 @@ bool vb__address_egress(const struct vb__address *peer, char name[16])
 		return false;
 	for (i = list; i && !found; i = i->ifa_next) {
 		if (!i->ifa_addr || !is_internet(i->ifa_addr) ||
-		    !same_host(i->ifa_addr, (struct sockaddr *)&source))
+		    !vb__address_same_host(i->ifa_addr, (struct sockaddr *)&source))
 			continue;
 		snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
 		found = true;

@@ -30,6 +30,9 @@ void vb__address_from(struct vb__address *address, const struct sockaddr *sa);
 
 uint16_t vb__address_port(const struct vb__address *address);
 void vb__address_set_port(struct vb__address *address, uint16_t port);
+
+/* Whatever the ports; IPv4 and its form inside IPv6 are the same. */
+bool vb__address_same_host(const struct sockaddr *a, const struct sockaddr *b);
 bool vb__address_equal(const struct sockaddr *a, const struct sockaddr *b);
 
 /* The interface by which the kernel would send to the peer; false if it cannot tell. */

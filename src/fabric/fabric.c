@@ -127,7 +127,12 @@ int vb__ep_poll(struct vb__ep *ep, struct vb__completion *done, int max)
 
 int vb__ep_arm(struct vb__ep *ep)
 {
-	return ep->fabric->arm(ep);
+	return ep->fabric->arm(ep, false);
+}
+
+int vb__ep_arm_for_arrivals(struct vb__ep *ep)
+{
+	return ep->fabric->arm(ep, true);
 }
 
 void vb__ep_disconnect(struct vb__ep *ep)

@@ -48,6 +48,7 @@ enum vb__ep_cap {
 	VB__CAP_ATOMIC = 2,	/* VB__OP_FETCH_ADD and VB__OP_COMPARE_SWAP on 8 aligned bytes */
 	VB__CAP_ANY_BUFFER = 4, /* local buffers need no registration */
 	VB__CAP_SLOW_POST = 8,	/* posting costs a system call: worth to put messages together */
+	VB__CAP_CONNECTOR_FIRST = 16, /* who accepted must not send before it has received (iWARP) */
 };
 
 enum vb__op_kind {
@@ -176,7 +177,7 @@ struct vb__fabric {
 
 	int (*post)(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
 	int (*poll)(struct vb__ep *ep, struct vb__completion *done, int max);
-	int (*arm)(struct vb__ep *ep);
+	int (*arm)(struct vb__ep *ep, bool arrivals_only);
 	void (*disconnect)(struct vb__ep *ep);
 	void (*wake)(struct vb__ep *ep);
 };
@@ -245,6 +246,12 @@ int vb__ep_poll(struct vb__ep *ep, struct vb__completion *done, int max);
  * sleep, 1 if there may be something to poll first.
  */
 int vb__ep_arm(struct vb__ep *ep);
+
+/*
+ * The same for those who wait for what the peer sends, or for the end: what
+ * else completes need not wake them, and does not where the fabric can tell.
+ */
+int vb__ep_arm_for_arrivals(struct vb__ep *ep);
 
 /* Ends the connection; the peer sees that after everything that completed here. */
 void vb__ep_disconnect(struct vb__ep *ep);

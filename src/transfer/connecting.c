@@ -17,7 +17,7 @@
 
 #include "core/failure.h"
 
-struct connecting {
+struct vb__connecting {
 	char host[256], port[32];
 	struct vb__settings settings;
 	int done_fd;
@@ -28,7 +28,7 @@ struct connecting {
 	struct vb_error err;
 };
 
-static void clean_up(struct connecting *c)
+static void clean_up(struct vb__connecting *c)
 {
 	vb_channel_abort(c->channel);
 	if (c->done_fd >= 0)
@@ -40,7 +40,7 @@ static void clean_up(struct connecting *c)
 static void *run(void *arg)
 {
 	const uint64_t one = 1;
-	struct connecting *c = arg;
+	struct vb__connecting *c = arg;
 	bool left_alone;
 
 	c->rc = vb__channel_connect(c->host, c->port, &c->settings, &c->channel, &c->err);
@@ -55,7 +55,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start(struct connecting *c, struct vb_error *err)
+static int start(struct vb__connecting *c, struct vb_error *err)
 {
 	sigset_t all, before;
 	pthread_t thread;
@@ -75,7 +75,7 @@ static int start(struct connecting *c, struct vb_error *err)
 }
 
 /* Until it is done or to be stopped; true if it is done. */
-static bool await(struct connecting *c, int stop_fd)
+static bool await(struct vb__connecting *c, int stop_fd)
 {
 	struct pollfd fds[] = {
 		{ .fd = c->done_fd, .events = POLLIN },
@@ -92,10 +92,10 @@ static bool await(struct connecting *c, int stop_fd)
 	return done;
 }
 
-int vb__connect_or_stop(const char *host, const char *port, const struct vb__settings *settings,
-			int stop_fd, struct vb_channel **channel, struct vb_error *err)
+int vb__connecting_start(const char *host, const char *port, const struct vb__settings *settings,
+			 struct vb__connecting **connecting, struct vb_error *err)
 {
-	struct connecting *c = calloc(1, sizeof(*c));
+	struct vb__connecting *c = calloc(1, sizeof(*c));
 	int rc;
 
 	if (!c)
@@ -105,16 +105,35 @@ int vb__connect_or_stop(const char *host, const char *port, const struct vb__set
 	c->settings = *settings;
 	pthread_mutex_init(&c->lock, NULL);
 	rc = start(c, err);
-	if (rc == 0 && !await(c, stop_fd))
+	if (rc)
+		clean_up(c);
+	else
+		*connecting = c;
+	return rc;
+}
+
+int vb__connecting_finish(struct vb__connecting *c, int stop_fd, struct vb_channel **channel,
+			  struct vb_error *err)
+{
+	int rc;
+
+	if (!await(c, stop_fd))
 		return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_INTERRUPTED,
 							    .cause = "interrupted" });
-	if (rc == 0) {
-		rc = c->rc;
-		*channel = c->channel;
-		c->channel = NULL;
-		if (rc)
-			vb__fail_again(err, &c->err);
-	}
+	rc = c->rc;
+	*channel = c->channel;
+	c->channel = NULL;
+	if (rc)
+		vb__fail_again(err, &c->err);
 	clean_up(c);
 	return rc;
+}
+
+int vb__connect_or_stop(const char *host, const char *port, const struct vb__settings *settings,
+			int stop_fd, struct vb_channel **channel, struct vb_error *err)
+{
+	struct vb__connecting *connecting;
+	int rc = vb__connecting_start(host, port, settings, &connecting, err);
+
+	return rc ? rc : vb__connecting_finish(connecting, stop_fd, channel, err);
 }

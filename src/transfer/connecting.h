@@ -5,7 +5,17 @@
 
 #include "channel/inside.h"
 
-/* As vb__channel_connect; VB_ERR_INTERRUPTED as soon as `stop_fd` (or -1) is readable. */
+struct vb__connecting;
+
+/* Starts to do as vb__channel_connect does, in a thread of its own. */
+int vb__connecting_start(const char *host, const char *port, const struct vb__settings *settings,
+			 struct vb__connecting **connecting, struct vb_error *err);
+
+/* Waits for what has come of it; VB_ERR_INTERRUPTED as soon as `stop_fd` (or -1) is readable. Frees it in any case. */
+int vb__connecting_finish(struct vb__connecting *connecting, int stop_fd,
+			  struct vb_channel **channel, struct vb_error *err);
+
+/* Both. */
 int vb__connect_or_stop(const char *host, const char *port, const struct vb__settings *settings,
 			int stop_fd, struct vb_channel **channel, struct vb_error *err);
 

@@ -202,18 +202,17 @@ static void take_words(struct vb__crew *c, const struct vb__words *words)
 	}
 }
 
-/* May it be the consequence of something that the peer can tell? */
-static bool is_broken(const struct vb_error *failure)
+/* Often only the consequence of something that the peer tells. */
+static bool is_consequence(int code)
 {
-	return failure->code == VB_ERR_LOST || failure->code == VB_ERR_CLOSED ||
-	       failure->code == VB_ERR_FLUSHED;
+	return code == VB_ERR_LOST || code == VB_ERR_CLOSED || code == VB_ERR_FLUSHED;
 }
 
-/* The peer has said what failed: that is the reason, also if a rail broke before we heard of it. */
+/* The peer has told why: that is better than what was found here because of it. */
 static void take_reason(struct vb__crew *c, const struct vb_error *reason)
 {
 	pthread_mutex_lock(&c->lock);
-	if (is_broken(&c->failure))
+	if (c->session->told_by_peer && is_consequence(c->failure.code))
 		c->failure = *reason;
 	pthread_mutex_unlock(&c->lock);
 }
@@ -227,11 +226,10 @@ static void listen_to_peer(struct vb__crew *c)
 
 	while (!c->verdict_heard && (rc = vb__session_hear(c->session, &words, &err)) == 0)
 		take_words(c, &words);
-	if (c->verdict_heard || rc == VB_ERR_AGAIN)
-		return;
-	if (c->session->told_by_peer)
+	if (!c->verdict_heard && rc != VB_ERR_AGAIN) {
+		vb__crew_fail(c, &err);
 		take_reason(c, &err);
-	vb__crew_fail(c, &err);
+	}
 }
 
 bool vb__crew_all_done(const struct vb__crew *c)
@@ -277,13 +275,12 @@ static void ask_for_reason(struct vb__crew *c)
 	struct vb__words words;
 	int rc;
 
-	if (!is_broken(&c->failure))
+	if (!is_consequence(c->failure.code))
 		return;
 	do {
 		rc = vb__session_expect(c->session, VB__WORDS_VERDICT, &words, deadline, &reason);
 	} while (rc == 0 && vb__now_ns() < deadline);
-	if (c->session->told_by_peer)
-		take_reason(c, &reason);
+	take_reason(c, &reason);
 }
 
 int vb__crew_conclude(struct vb__crew *c, struct vb_error *err)
@@ -291,8 +288,10 @@ int vb__crew_conclude(struct vb__crew *c, struct vb_error *err)
 	for (unsigned i = 0; i < c->thread_count; i++)
 		pthread_join(c->threads[i], NULL);
 	c->thread_count = 0;
-	if (!c->failed)
+	if (!c->failed) {
+		show_progress(c); /* the last one tells all of it */
 		return 0;
+	}
 	c->session->failed = true;
 	if (!c->session->told_by_peer)
 		ask_for_reason(c);

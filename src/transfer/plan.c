@@ -4,26 +4,32 @@
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/memlock.h"
 #include "transfer/session_state.h"
 
-#define DEFAULT_BLOCK (256u << 10)
-#define DEFAULT_WINDOW 8u
 #define DEFAULT_WORKERS_MAX 4u
 #define WINDOW_LEAST 2u
 
 /* Receives that a channel posts beyond its depth, see channel_setup.c. */
 #define FURTHER_SLOTS 5u
 
-static uint32_t default_workers(void)
+/* Over RDMA memory is pinned and the device does the work. Over TCP a block costs system calls, and a rail a CPU. */
+static const struct defaults {
+	uint32_t block_bytes, window, rails_max;
+} defaults_rdma = { 256u << 10, 8, 1 }, defaults_tcp = { 1u << 20, 4, 4 };
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t cpus(void)
 {
 	cpu_set_t set;
-	unsigned cpus = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set)
-								     : 1;
 
-	return cpus < DEFAULT_WORKERS_MAX ? cpus : DEFAULT_WORKERS_MAX;
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
 }
 
 static int check_range(struct vb_error *err, const char *what, uint32_t value, uint32_t least,
@@ -34,23 +40,23 @@ static int check_range(struct vb_error *err, const char *what, uint32_t value, u
 	return vb__fail_invalid(err, what, "%u is not between %u and %u", value, least, most);
 }
 
-static int check(const struct vb__plan *plan, const struct vb_transfer_options *o,
-		 struct vb_error *err)
+static int check(const struct vb_transfer_options *o, struct vb_error *err)
 {
 	int rc = 0;
 
 	if (!o->key || !o->key_bytes)
 		return vb__fail_invalid(err, "key", "none was given");
-	rc = check_range(err, "block_bytes", plan->block_bytes, VB_BLOCK_MIN, VB_BLOCK_MAX);
-	if (rc == 0 && plan->block_bytes % VB_BLOCK_MIN)
-		rc = vb__fail_invalid(err, "block_bytes", "%u is no multiple of %u",
-				      plan->block_bytes, VB_BLOCK_MIN);
+	if (o->block_bytes)
+		rc = check_range(err, "block_bytes", o->block_bytes, VB_BLOCK_MIN, VB_BLOCK_MAX);
+	if (rc == 0 && o->block_bytes % VB_BLOCK_MIN)
+		rc = vb__fail_invalid(err, "block_bytes", "%u is no multiple of %u", o->block_bytes,
+				      VB_BLOCK_MIN);
 	if (rc == 0)
-		rc = check_range(err, "window_blocks", plan->window, 1, VB_WINDOW_MAX);
+		rc = check_range(err, "window_blocks", o->window_blocks, 0, VB_WINDOW_MAX);
 	if (rc == 0)
-		rc = check_range(err, "rails", plan->rails, 1, VB_RAILS_MAX);
+		rc = check_range(err, "rails", o->rails, 0, VB_RAILS_MAX);
 	if (rc == 0)
-		rc = check_range(err, "workers", plan->workers, 1, VB_WORKERS_MAX);
+		rc = check_range(err, "workers", o->workers, 0, VB_WORKERS_MAX);
 	return rc;
 }
 
@@ -61,12 +67,10 @@ int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *o, st
 	if (!o)
 		return vb__fail_invalid(err, "options", "none were given, and a key is needed");
 	*plan = (struct vb__plan){
-		.block_bytes = o->block_bytes ? o->block_bytes : DEFAULT_BLOCK,
-		.window = o->window_blocks ? o->window_blocks : DEFAULT_WINDOW,
-		.block_given = o->block_bytes != 0,
-		.window_given = o->window_blocks != 0,
-		.rails = o->rails ? o->rails : 1,
-		.workers = o->workers ? o->workers : default_workers(),
+		.block_bytes = o->block_bytes,
+		.window = o->window_blocks,
+		.rails = o->rails,
+		.workers = o->workers ? o->workers : smaller(cpus(), DEFAULT_WORKERS_MAX),
 		.bytes_per_second = o->max_bytes_per_second,
 		.fsync = o->fsync,
 		.direct = o->direct,
@@ -75,33 +79,60 @@ int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *o, st
 		.progress = o->progress,
 		.progress_arg = o->progress_arg,
 	};
-	rc = check(plan, o, err);
+	rc = check(o, err);
 	if (rc == 0)
 		rc = vb__settings_from(&plan->connection, &o->connection, err);
 	if (rc)
 		return rc;
 	plan->connection.max_message = VB__PARLEY_CHANNEL_BYTES;
 	plan->connection.depth = VB__PARLEY_CHANNEL_DEPTH;
-	return vb__secret_from_key(&plan->secret, o->key, o->key_bytes, err);
+	return 0;
 }
 
 /*
  * Where memory may be pinned only up to a limit (8 MiB is common), the default
  * keeps well below; what the user asks for is tried as it is.
  */
-uint32_t vb__plan_window(const struct vb__plan *plan, const struct vb__terms *terms)
+static uint32_t pinnable_window(const struct vb__terms *terms)
 {
-	uint64_t per_block = terms->block_bytes + VB_BLOCK_MIN, window;
-	struct rlimit limit;
+	uint64_t limit = vb__memlock_limit(), per_block = terms->block_bytes + VB_BLOCK_MIN;
+	uint64_t window = limit / 4 * 3 / per_block / terms->rails;
 
-	if (plan->window_given)
-		return plan->window < terms->window ? plan->window : terms->window;
-	if (geteuid() == 0 || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 ||
-	    limit.rlim_cur == RLIM_INFINITY)
-		return terms->window;
-	window = limit.rlim_cur / 4 * 3 / per_block / terms->rails;
-	window = window > FURTHER_SLOTS + WINDOW_LEAST ? window - FURTHER_SLOTS : WINDOW_LEAST;
-	return window < terms->window ? (uint32_t)window : terms->window;
+	if (limit == UINT64_MAX || window > VB_WINDOW_MAX)
+		return VB_WINDOW_MAX;
+	return window > FURTHER_SLOTS + WINDOW_LEAST ? (uint32_t)window - FURTHER_SLOTS
+						     : WINDOW_LEAST;
+}
+
+void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *terms)
+{
+	const struct defaults *d = tcp ? &defaults_tcp : &defaults_rdma;
+
+	terms->rails = (uint16_t)(plan->rails ? plan->rails : smaller(cpus(), d->rails_max));
+	terms->block_bytes = plan->block_bytes ? plan->block_bytes : d->block_bytes;
+	terms->window = d->window;
+	if (plan->window)
+		terms->window = plan->window;
+	else if (!tcp)
+		terms->window = smaller(terms->window, pinnable_window(terms));
+	terms->bytes_per_second = plan->bytes_per_second;
+}
+
+/* Of two limits, of which 0 is none. */
+static uint64_t slower(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+void vb__plan_restrict(const struct vb__plan *plan, bool tcp, struct vb__terms *terms)
+{
+	if (plan->block_bytes)
+		terms->block_bytes = smaller(terms->block_bytes, plan->block_bytes);
+	if (plan->window)
+		terms->window = smaller(terms->window, plan->window);
+	else if (!tcp)
+		terms->window = smaller(terms->window, pinnable_window(terms));
+	terms->bytes_per_second = slower(terms->bytes_per_second, plan->bytes_per_second);
 }
 
 bool vb__plan_stopped(const struct vb__plan *plan)

@@ -200,19 +200,14 @@ static void conduct(struct sending *s)
 
 static int agree(struct vb_session *session, const struct vb__source *source, struct vb_error *err)
 {
-	const struct vb__plan *plan = &session->plan;
 	struct vb__terms ours = {
 		.sends = true,
 		.sparse = source->sparse,
 		.mode = (uint16_t)source->mode,
-		.rails = (uint16_t)plan->rails,
-		.block_bytes = plan->block_bytes,
-		.window = plan->window,
-		.bytes_per_second = plan->bytes_per_second,
 		.total_bytes = source->total_bytes,
 	};
 
-	ours.window = vb__plan_window(plan, &ours);
+	vb__plan_propose(&session->plan, vb__session_is_tcp(session), &ours);
 	return vb__session_propose(session, &ours, err);
 }
 

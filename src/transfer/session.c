@@ -43,7 +43,6 @@ static int prove(struct vb__parley *parley, struct vb_channel *channel, const st
 		 struct vb_error *err)
 {
 	uint64_t deadline = vb__now_ns() + vb__ms(plan->connection.connect_timeout_ms);
-	struct vb_session waiting = { .plan = *plan, .channel = channel };
 	int rc;
 
 	while ((rc = vb__parley_prove(parley, err)) == VB_ERR_AGAIN) {
@@ -57,7 +56,7 @@ static int prove(struct vb__parley *parley, struct vb_channel *channel, const st
 						     .cause = "it does not answer",
 						     .hint = "perhaps it is serving somebody else: "
 							     "try again" });
-		vb__session_await(&waiting, -1, deadline);
+		vb__await_words(channel, plan->stop_fd, -1, deadline);
 	}
 	if (rc && err)
 		explain_loss(err);
@@ -76,12 +75,34 @@ static int check_names(const char *host, const char *port, struct vb_error *err)
 	return 0;
 }
 
-static int connect_and_prove(const char *host, const char *port, const struct vb__plan *plan,
-			     struct vb_session **session, struct vb_error *err)
+/* Connecting and stretching the key take about as long; they can be done at once. */
+static int connect_with_secret(const char *host, const char *port, struct vb__plan *plan,
+			       const struct vb_transfer_options *options,
+			       struct vb_channel **channel, struct vb_error *err)
+{
+	struct vb_error secret_err = { .code = VB_OK };
+	struct vb__connecting *connecting;
+	int rc = vb__connecting_start(host, port, &plan->connection, &connecting, err), secret_rc;
+
+	if (rc)
+		return rc;
+	secret_rc =
+		vb__secret_from_key(&plan->secret, options->key, options->key_bytes, &secret_err);
+	rc = vb__connecting_finish(connecting, plan->stop_fd, channel, err);
+	if (rc == 0 && secret_rc) {
+		vb_channel_abort(*channel);
+		rc = vb__fail_again(err, &secret_err);
+	}
+	return rc;
+}
+
+static int connect_and_prove(const char *host, const char *port, struct vb__plan *plan,
+			     const struct vb_transfer_options *options, struct vb_session **session,
+			     struct vb_error *err)
 {
 	struct vb_channel *channel;
 	struct vb__parley *parley;
-	int rc = vb__connect_or_stop(host, port, &plan->connection, plan->stop_fd, &channel, err);
+	int rc = connect_with_secret(host, port, plan, options, &channel, err);
 
 	if (rc)
 		return rc;
@@ -111,7 +132,7 @@ int vb_session_connect(const char *host, const char *port,
 		rc = vb__plan_from(&plan, options, err);
 	if (rc)
 		return rc;
-	rc = connect_and_prove(host, port, &plan, session, err);
+	rc = connect_and_prove(host, port, &plan, options, session, err);
 	if (rc == 0) {
 		snprintf((*session)->host, sizeof((*session)->host), "%s", host);
 		snprintf((*session)->port, sizeof((*session)->port), "%s", port);
@@ -128,6 +149,11 @@ const char *vb_session_description(const struct vb_session *s)
 const char *vb_session_peer(const struct vb_session *s)
 {
 	return s->peer;
+}
+
+bool vb__session_is_tcp(const struct vb_session *s)
+{
+	return strcmp(vb_channel_fabric(s->channel), "ofi") == 0;
 }
 
 int vb__session_begin(struct vb_session *s, struct vb_error *err)

@@ -11,12 +11,12 @@
 #include "wire/block.h"
 #include "wire/words.h"
 
-/* Options checked, completed, and made our own. The key has become the secret. */
+/* Options checked and made our own. The key becomes the secret. */
 struct vb__plan {
 	struct vb__settings connection; /* for the channel of the parley */
 	struct vb__secret secret;
-	uint32_t block_bytes, window, rails, workers;
-	bool block_given, window_given;
+	uint32_t block_bytes, window, rails; /* 0: by the fabric */
+	uint32_t workers;
 	uint64_t bytes_per_second;
 	bool fsync;
 	enum vb_direct direct;
@@ -26,11 +26,15 @@ struct vb__plan {
 	void *progress_arg;
 };
 
+/* All but the secret, which takes a while. */
 int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *options,
 		  struct vb_error *err);
 
-/* How many of these blocks to have under way on each of so many rails, so that all may be pinned. */
-uint32_t vb__plan_window(const struct vb__plan *plan, const struct vb__terms *terms);
+/* Fills in what a sender proposes, for the fabric that leads to the peer. */
+void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *terms);
+
+/* Makes proposed terms such that a receiver can accept them. */
+void vb__plan_restrict(const struct vb__plan *plan, bool tcp, struct vb__terms *terms);
 
 /* True if the user wants it to stop. */
 bool vb__plan_stopped(const struct vb__plan *plan);
@@ -54,6 +58,9 @@ struct vb_session {
 };
 
 /* ---- session.c ---- */
+
+/* The data goes over TCP: nothing is pinned, and a CPU moves it. */
+bool vb__session_is_tcp(const struct vb_session *session);
 
 /* Takes the channel and the parley over. */
 int vb__session_create(const struct vb__plan *plan, struct vb_channel *channel,
@@ -84,6 +91,7 @@ int vb__session_hear(struct vb_session *session, struct vb__words *words, struct
 
 /* Waits until there may be something to hear, `other_fd` (or -1) or stop_fd is readable, or the deadline. */
 void vb__session_await(struct vb_session *session, int other_fd, uint64_t deadline_ns);
+void vb__await_words(struct vb_channel *channel, int stop_fd, int other_fd, uint64_t deadline_ns);
 
 /* Waits for words of this kind only; others but progress are a failure. */
 int vb__session_expect(struct vb_session *session, enum vb__words_kind kind,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,9 @@ struct file_sink {
 	struct vb__sink base;
 	struct vb__tempfile temp;
 	struct vb__direct direct;
+	/* Through the page cache the kernel lets only one write to a file at a time, and the
+	 * others would spin for their turn. */
+	pthread_mutex_t writing;
 	bool fsync;
 	mode_t mode;
 	atomic_uint_fast64_t stored;
@@ -57,6 +61,19 @@ static int fail_write(const struct file_sink *f, int errnum, struct vb_error *er
 			});
 }
 
+static ssize_t write_some(struct file_sink *f, const uint8_t *from, size_t len, uint64_t offset)
+{
+	bool alone = f->direct.fd < 0;
+	ssize_t n;
+
+	if (alone)
+		pthread_mutex_lock(&f->writing);
+	n = vb__direct_write(&f->direct, from, len, offset, true);
+	if (alone)
+		pthread_mutex_unlock(&f->writing);
+	return n;
+}
+
 static int file_put(struct vb__sink *sink, const struct vb__block *block, const void *data,
 		    struct vb_error *err)
 {
@@ -64,8 +81,8 @@ static int file_put(struct vb__sink *sink, const struct vb__block *block, const 
 	uint64_t len = vb__block_data_bytes(block), done = 0;
 
 	while (done < len) {
-		ssize_t n = vb__direct_write(&f->direct, (const uint8_t *)data + done, len - done,
-					     block->offset + done, true);
+		ssize_t n = write_some(f, (const uint8_t *)data + done, len - done,
+				       block->offset + done);
 
 		if (n < 0)
 			return fail_write(f, errno, err);
@@ -129,6 +146,7 @@ static void file_close(struct vb__sink *sink)
 
 	vb__direct_close(&f->direct);
 	vb__tempfile_close(&f->temp);
+	pthread_mutex_destroy(&f->writing);
 	free(f);
 }
 
@@ -224,6 +242,7 @@ int vb__file_sink_open(const struct vb_output *output, const struct vb__origin *
 	if (!f)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	f->base.ops = &file_ops;
+	pthread_mutex_init(&f->writing, NULL);
 	f->fsync = options->fsync;
 	f->at_end = output->at_end;
 	f->at_end_arg = output->at_end_arg;

@@ -38,6 +38,15 @@ int vb__session_hear(struct vb_session *s, struct vb__words *words, struct vb_er
 	const void *bytes;
 	ssize_t n = vb__parley_hear(s->parley, &bytes, err);
 
+	if (n == VB_ERR_EOF) {
+		vb__error_clear(err);
+		return vb__fail(err, &(struct vb__failure){
+					     .code = VB_ERR_LOST,
+					     .operation = "talk to",
+					     .object = s->peer,
+					     .cause = "the peer left without a word",
+				     });
+	}
 	if (n < 0)
 		return (int)n;
 	if (!vb__words_decode(words, bytes, (size_t)n))
@@ -52,15 +61,20 @@ int vb__session_hear(struct vb_session *s, struct vb__words *words, struct vb_er
 	return 0;
 }
 
-void vb__session_await(struct vb_session *s, int other_fd, uint64_t deadline_ns)
+void vb__await_words(struct vb_channel *channel, int stop_fd, int other_fd, uint64_t deadline_ns)
 {
 	struct pollfd fds[] = {
-		{ .fd = vb_channel_fd(s->channel), .events = POLLIN },
-		{ .fd = s->plan.stop_fd, .events = POLLIN },
+		{ .fd = vb_channel_fd(channel), .events = POLLIN },
+		{ .fd = stop_fd, .events = POLLIN },
 		{ .fd = other_fd, .events = POLLIN },
 	};
 
 	poll(fds, 3, deadline_ns == UINT64_MAX ? -1 : vb__ms_left(deadline_ns));
+}
+
+void vb__session_await(struct vb_session *s, int other_fd, uint64_t deadline_ns)
+{
+	vb__await_words(s->channel, s->plan.stop_fd, other_fd, deadline_ns);
 }
 
 static int fail_unexpected(struct vb_session *s, struct vb_error *err)

@@ -16,17 +16,6 @@ static uint64_t deadline(const struct vb_session *s)
 	return vb__now_ns() + vb__ms(s->plan.connection.connect_timeout_ms);
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Of two limits, of which 0 is none. */
-static uint64_t slower(uint64_t a, uint64_t b)
-{
-	return !a || (b && b < a) ? b : a;
-}
-
 int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, struct vb_error *err)
 {
 	struct vb__words words = { .kind = VB__WORDS_TERMS, .terms = *ours };
@@ -51,7 +40,7 @@ int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, stru
 				     });
 	s->agreed.block_bytes = theirs->block_bytes;
 	s->agreed.window = theirs->window;
-	s->agreed.bytes_per_second = slower(ours->bytes_per_second, theirs->bytes_per_second);
+	s->agreed.bytes_per_second = theirs->bytes_per_second;
 	return 0;
 }
 
@@ -60,16 +49,15 @@ int vb__session_answer(struct vb_session *s, struct vb_error *err)
 	struct vb__words words;
 	int rc = vb__session_expect(s, VB__WORDS_TERMS, &words, deadline(s), err);
 
+	if (rc == VB_ERR_TIMEOUT && err)
+		vb__error_hint(err, "perhaps it wants to receive, too: one side must send");
 	if (rc)
 		return rc;
 	if (!words.terms.sends)
 		return vb__fail_invalid(err, "transfer", "both sides want to receive");
 	s->agreed = words.terms;
 	s->agreed.sends = false;
-	if (s->plan.block_given)
-		s->agreed.block_bytes = smaller(s->agreed.block_bytes, s->plan.block_bytes);
-	s->agreed.window = vb__plan_window(&s->plan, &s->agreed);
-	s->agreed.bytes_per_second = slower(s->agreed.bytes_per_second, s->plan.bytes_per_second);
+	vb__plan_restrict(&s->plan, vb__session_is_tcp(s), &s->agreed);
 	words.terms = s->agreed;
 	return vb__session_say(s, &words, err);
 }
@@ -85,11 +73,6 @@ static int make_pass(struct vb_session *s, unsigned number, bool sends, struct v
 	return vb__parley_derive(s->parley, "rail", number, pass->token, sizeof(pass->token), err);
 }
 
-static enum vb_fabric fabric_of(const struct vb_channel *ch)
-{
-	return strcmp(vb_channel_fabric(ch), "verbs") == 0 ? VB_FABRIC_VERBS : VB_FABRIC_OFI;
-}
-
 /* The rails go the way the parley went. */
 static int connect_rails(struct vb_session *s, const struct vb__pass *passes, struct vb_error *err)
 {
@@ -97,7 +80,7 @@ static int connect_rails(struct vb_session *s, const struct vb__pass *passes, st
 	struct vb__words words;
 	int rc = vb__session_expect(s, VB__WORDS_READY, &words, deadline(s), err);
 
-	settings.fabric = fabric_of(s->channel);
+	settings.fabric = vb__session_is_tcp(s) ? VB_FABRIC_OFI : VB_FABRIC_VERBS;
 	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++) {
 		settings.max_message = passes[i].max_message;
 		settings.depth = passes[i].depth;
@@ -152,6 +135,8 @@ int vb__session_open_rails(struct vb_session *s, bool sends, struct vb_error *er
 		rc = s->door ? accept_rails(s, passes, err) : connect_rails(s, passes, err);
 	if (rc == 0)
 		rc = check_rails(s, err);
+	for (unsigned i = 0; rc == 0 && i < s->rail_count && vb__session_is_tcp(s); i++)
+		vb__channel_stop_spinning(s->rails[i]);
 	snprintf(s->description + at, sizeof(s->description) - at,
 		 "; blocks of %u KiB, %u under way on each of %u rail%s",
 		 s->agreed.block_bytes >> 10, s->agreed.window, s->agreed.rails,

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -35,7 +36,7 @@ void check_equal(long long a, long long b, const char *file, int line, const cha
 	_exit(1);
 }
 
-static void fail_with(const struct vb_error *err, const char *doing)
+void fail_with(const struct vb_error *err, const char *doing)
 {
 	char line[VB_ERROR_LINE_MAX];
 
@@ -135,6 +136,11 @@ void expect_eof(struct vb_channel *channel)
 	if (n != VB_ERR_EOF && n < 0)
 		fail_with(&err, "expecting the end of the stream");
 	CHECK_EQ(n, VB_ERR_EOF);
+}
+
+void skip_test(struct side *side, const char *reason)
+{
+	snprintf(side->shared->skipped, sizeof(side->shared->skipped), "%s", reason);
 }
 
 void signal_step(struct side *side, int step)
@@ -279,12 +285,21 @@ static void print_log(void *arg, enum vb_log_level level, const char *line)
 	printf("# log %d: %s\n", (int)level, line);
 }
 
-static bool run(const struct test *test)
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
+	(void)st, (void)kind, (void)ftw;
+	return remove(path);
+}
+
+/* `skipped` has room for the reason, if the test could not be done. */
+static bool run(const struct test *test, char *skipped, size_t size)
+{
+	char scratch[] = "/tmp/vb-conformance-XXXXXX";
 	struct side side = {
 		.address = arguments.address,
 		.fabric = arguments.fabric,
 		.slow = getenv("VB_VM") != NULL,
+		.scratch = mkdtemp(scratch),
 		.options = {
 			.fabric = strcmp(arguments.fabric, "ofi") ? VB_FABRIC_VERBS : VB_FABRIC_OFI,
 			.device = arguments.device,
@@ -299,6 +314,8 @@ static bool run(const struct test *test)
 	side.shared->server = start(test->server, &side);
 	side.shared->client = start(test->client, &side);
 	good = watch(test, side.shared);
+	snprintf(skipped, size, "%s", side.shared->skipped);
+	nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	munmap(side.shared, sizeof(*side.shared));
 	return good;
 }
@@ -316,6 +333,7 @@ static int run_list(const struct test *list, int *number, bool count_only)
 
 	for (const struct test *test = list; test->name; test++) {
 		struct timespec a, b;
+		char skipped[120];
 		bool good;
 
 		if (!selected(test))
@@ -324,25 +342,40 @@ static int run_list(const struct test *list, int *number, bool count_only)
 		if (count_only)
 			continue;
 		clock_gettime(CLOCK_MONOTONIC, &a);
-		good = run(test);
+		good = run(test, skipped, sizeof(skipped));
 		clock_gettime(CLOCK_MONOTONIC, &b);
-		printf("%sok %d - %s # %.2f s\n", good ? "" : "not ", *number, test->name,
-		       (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) * 1e-9);
+		printf("%sok %d - %s # ", good ? "" : "not ", *number, test->name);
+		if (good && skipped[0])
+			printf("SKIP %s\n", skipped);
+		else
+			printf("%.2f s\n", (double)(b.tv_sec - a.tv_sec) +
+						   (double)(b.tv_nsec - a.tv_nsec) * 1e-9);
 		fflush(stdout);
 		failed += !good;
 	}
 	return failed;
 }
 
+static int run_lists(const struct test *const *lists, int *number, bool count_only)
+{
+	int failed = 0;
+
+	while (*lists)
+		failed += run_list(*lists++, number, count_only);
+	return failed;
+}
+
 static int run_all(int *number, bool count_only)
 {
-	const struct test *const lists[] = { channel_tests, end_tests, stranger_tests,
-					     fabric_tests };
-	int failed = run_list(thread_tests, number, count_only);
+	static const struct test *const threads[] = { thread_tests, lend_thread_tests, crew_tests,
+						      NULL };
+	static const struct test *const others[] = {
+		channel_tests, end_tests,      stranger_tests, fabric_tests, lend_tests,
+		pass_tests,    transfer_tests, failure_tests,  door_tests,   NULL
+	};
+	int failed = run_lists(threads, number, count_only);
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && !arguments.threads_only; i++)
-		failed += run_list(lists[i], number, count_only);
-	return failed;
+	return failed + (arguments.threads_only ? 0 : run_lists(others, number, count_only));
 }
 
 int main(int argc, char **argv)

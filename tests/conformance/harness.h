@@ -23,12 +23,15 @@ struct shared {
 	int port;
 	pid_t server, client;
 	_Atomic int note;
+	_Atomic uint64_t number[4]; /* what one side tells the other */
+	char skipped[120];	    /* why the test cannot be done here; empty: it can */
 };
 
 struct side {
 	const char *address;
 	const char *fabric;
-	bool slow; /* in the VM: do less */
+	bool slow;	     /* in the VM: do less */
+	const char *scratch; /* a directory of this test's own, removed after it */
 	struct vb_options options;
 	struct shared *shared;
 };
@@ -47,7 +50,10 @@ struct test {
 };
 
 extern const struct test channel_tests[], end_tests[], stranger_tests[], fabric_tests[],
-	thread_tests[];
+	lend_tests[], pass_tests[], transfer_tests[], failure_tests[], door_tests[];
+
+/* Several threads on one object: with --threads only these, for the thread sanitizer. */
+extern const struct test thread_tests[], lend_thread_tests[], crew_tests[];
 
 /* A failed check ends the process; the harness reports the test as failed. */
 #define CHECK(condition)                                              \
@@ -74,6 +80,12 @@ void close_well(struct vb_channel *channel);
 void expect_eof(struct vb_channel *channel);
 void send_well(struct vb_channel *channel, const void *message, size_t len);
 ssize_t recv_well(struct vb_channel *channel, const void **message);
+
+/* The test cannot be done here. Both sides still have to end, and well. */
+void skip_test(struct side *side, const char *reason);
+
+/* A failure that a call returned where none was expected; ends the process. */
+void fail_with(const struct vb_error *err, const char *doing) __attribute__((noreturn));
 
 void signal_step(struct side *side, int step);
 void await_step(struct side *side, int step);

@@ -26,7 +26,7 @@ struct mock_cq {
 	struct ibv_cq cq;
 	struct ibv_wc done[PENDING_MAX];
 	unsigned count;
-	bool armed;
+	bool armed, solicited_only;
 	unsigned unacked;
 };
 
@@ -334,12 +334,15 @@ static int poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	int errnum = mock_call("ibv_req_notify_cq", cq);
+	struct mock_cq *c = (struct mock_cq *)cq;
 
-	(void)solicited_only;
 	mock_check(cq, "CQ", "ibv_req_notify_cq");
-	if (!errnum)
-		((struct mock_cq *)cq)->armed = true;
-	return errnum;
+	if (errnum)
+		return errnum;
+	/* What is asked for twice is the more of both. */
+	c->solicited_only = solicited_only && (!c->armed || c->solicited_only);
+	c->armed = true;
+	return 0;
 }
 
 static void put_completion(struct ibv_cq *cq, const struct ibv_wc *wc)
@@ -349,7 +352,8 @@ static void put_completion(struct ibv_cq *cq, const struct ibv_wc *wc)
 	if (c->count == (unsigned)cq->cqe)
 		mock_complain("the CQ overflows");
 	c->done[c->count++] = *wc;
-	if (c->armed)
+	if (c->armed &&
+	    (!c->solicited_only || wc->opcode & IBV_WC_RECV || wc->status != IBV_WC_SUCCESS))
 		raise_completion_event(c);
 }
 

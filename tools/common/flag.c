@@ -48,12 +48,13 @@ const struct flag flags[] = {
 	HEADLINE(BOTH, "Transfer"),
 	{ BOTH, 'b', "block", "SIZE", FLAG_SIZE, FIELD(options.block_bytes), VB_BLOCK_MIN,
 	  VB_BLOCK_MAX, "a size from 4K to 64M",
-	  "how much is read, sent and written at a time (256K); the receiver's holds, "
+	  "how much is read, sent and written at a time (256K, over TCP 1M); the receiver's holds, "
 	  "up to the sender's" },
 	{ BOTH, 'w', "window", "N", FLAG_COUNT, FIELD(options.window_blocks), 1, VB_WINDOW_MAX,
-	  "a number from 1 to 1000", "blocks under way on each rail (8)" },
+	  "a number from 1 to 1000", "blocks under way on each rail (8, over TCP 4)" },
 	{ BOTH, 0, "rails", "N", FLAG_COUNT, FIELD(options.rails), 1, VB_RAILS_MAX,
-	  "a number from 1 to 16", "connections that share the work (1); the sender's holds" },
+	  "a number from 1 to 16",
+	  "connections that share the work (1, over TCP by the CPUs); the sender's holds" },
 	{ BOTH, 0, "workers", "N", FLAG_COUNT, FIELD(options.workers), 1, VB_WORKERS_MAX,
 	  "a number from 1 to 64", "threads that read, check and write (by the CPUs)" },
 	{ BOTH, 0, "bwlimit", "RATE", FLAG_SIZE, FIELD(options.max_bytes_per_second), 0, UINT64_MAX,
@@ -68,7 +69,7 @@ const struct flag flags[] = {
 
 	HEADLINE(BOTH, "Messages, all on stderr"),
 	{ BOTH, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
-	  "say what was chosen, and the bandwidth; -vv, -vvv: more" },
+	  "say what was chosen, what arrived, and the bandwidth; -vv, -vvv: more" },
 	{ BOTH, 'q', "quiet", NULL, FLAG_SET, FIELD(verbosity), (uint64_t)-1, 0, NULL,
 	  "say nothing but errors" },
 	{ BOTH, 0, "json", NULL, FLAG_SET, FIELD(json), 1, 0, NULL,

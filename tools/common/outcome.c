@@ -12,6 +12,16 @@
 #include "common/json.h"
 #include "common/quantity.h"
 
+/* What has come behind `before`, or all of it if it is another one. */
+static const char *news(const char *text, const char *before)
+{
+	size_t len = strlen(before);
+
+	if (!len || strncmp(text, before, len) != 0)
+		return text;
+	return text + len + strspn(text + len, "; ");
+}
+
 void outcome_describe(struct outcome *outcome, const struct vb_session *session)
 {
 	char before[sizeof(outcome->description)];
@@ -21,7 +31,7 @@ void outcome_describe(struct outcome *outcome, const struct vb_session *session)
 		 vb_session_description(session));
 	snprintf(outcome->peer, sizeof(outcome->peer), "%s", vb_session_peer(session));
 	if (strcmp(before, outcome->description) != 0)
-		console_note("%s", outcome->description);
+		console_note("%s", news(outcome->description, before));
 }
 
 static const char *error_line(const struct outcome *outcome, char line[VB_ERROR_LINE_MAX])
@@ -77,9 +87,18 @@ static void tell_json(const struct outcome *outcome, enum exit_code code)
 	free(line);
 }
 
-static void tell_bandwidth(const struct vb_report *report)
+/* The digest is the same at both ends, for whoever wants to compare. */
+static void tell_report(const struct vb_report *report)
 {
-	char line[64];
+	char holes[64] = "", line[64];
+
+	if (report->hole_bytes)
+		snprintf(holes, sizeof(holes), ", %" PRIu64 " of the bytes in holes",
+			 report->hole_bytes);
+	console_note("%" PRIu64 " bytes in %" PRIu64 " block%s%s, digest %016" PRIx64
+		     ": checked and stored by the receiver",
+		     report->bytes, report->blocks, report->blocks == 1 ? "" : "s", holes,
+		     report->digest);
 
 	snprintf(line, sizeof(line), "Bandwidth %.3f GB/s\n",
 		 (double)quantity_speed(report->bytes, report->elapsed_ns) / 1e9);
@@ -96,6 +115,6 @@ enum exit_code outcome_tell(const struct outcome *outcome)
 	else if (code != EXIT_OK)
 		console_error("%s", error_line(outcome, line));
 	else if (console_verbosity() >= 1)
-		tell_bandwidth(&outcome->report);
+		tell_report(&outcome->report);
 	return code;
 }

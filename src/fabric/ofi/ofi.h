@@ -92,7 +92,7 @@ int ofi_register(struct vb__ep *ep, void *addr, size_t len, unsigned access, str
 void ofi_deregister(struct vb__mr *mr);
 int ofi_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
 int ofi_poll(struct vb__ep *ep, struct vb__completion *done, int max);
-int ofi_arm(struct vb__ep *ep);
+int ofi_arm(struct vb__ep *ep, bool arrivals_only);
 
 /* ofi_liveness.c */
 void ofi_liveness_start(struct ofi_ep *ep);

@@ -60,6 +60,22 @@ static void set(int fd, int option, int value)
 	setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value));
 }
 
+/*
+ * Between two addresses of one host there is no network to be fair to, and pacing (BBR) only
+ * takes time: then a plain congestion control, of those that an unprivileged user may have.
+ */
+static void do_not_pace(int fd, const struct sockaddr *local, const struct sockaddr *peer)
+{
+	static const char *const plain[] = { "cubic", "reno" };
+
+	if (!vb__address_same_host(local, peer))
+		return;
+	for (unsigned i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, plain[i],
+			       (socklen_t)strlen(plain[i])) == 0)
+			return;
+}
+
 void ofi_liveness_start(struct ofi_ep *ep)
 {
 	struct sockaddr_storage local = { .ss_family = AF_UNSPEC }, peer = local;
@@ -84,6 +100,7 @@ void ofi_liveness_start(struct ofi_ep *ep)
 	}
 	/* Else a child of the application would keep the connection alive after our end. */
 	fcntl(ep->socket, F_SETFD, FD_CLOEXEC);
+	do_not_pace(ep->socket, (struct sockaddr *)&local, (struct sockaddr *)&peer);
 	/* Idle: ask after a quarter of the time-out, then until it is over. */
 	set(ep->socket, TCP_KEEPIDLE, seconds ? seconds : 1);
 	set(ep->socket, TCP_KEEPINTVL, seconds ? seconds : 1);

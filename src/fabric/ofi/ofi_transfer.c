@@ -216,13 +216,14 @@ int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
 }
 
 /* fi_trywait also takes back the signals of the queues, so it must be asked every time. */
-int ofi_arm(struct vb__ep *base)
+int ofi_arm(struct vb__ep *base, bool arrivals_only)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
 	struct fid *fids[] = { &ep->cq->fid, &ep->eq->fid };
 	enum vb__ep_state before = base->state;
 	bool woken, safe;
 
+	(void)arrivals_only; /* it cannot tell */
 	look_after(ep);
 	woken = vb__waiter_check(&ep->waiter, VB__READY_WAKE) & VB__READY_WAKE;
 	safe = fi_trywait(ep->fabric, fids, 2) == FI_SUCCESS;

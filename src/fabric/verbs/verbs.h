@@ -22,6 +22,13 @@ struct verbs_probe {
 	uint64_t heard_ns; /* the last sign of life */
 };
 
+/* What the completion queue will raise an event for, each more than the one before. */
+enum verbs_armed {
+	VERBS_ARMED_NOT = 0,
+	VERBS_ARMED_ARRIVALS, /* receives, and errors */
+	VERBS_ARMED_ALL,
+};
+
 struct verbs_ep {
 	struct vb__ep base;
 	struct vb__waiter waiter;
@@ -34,7 +41,7 @@ struct verbs_ep {
 	struct ibv_comp_channel *completions;
 	struct ibv_cq *cq;
 	unsigned unacked; /* completion events taken and not yet acknowledged */
-	bool armed;
+	enum verbs_armed armed;
 	bool iwarp;
 	uint8_t responder_resources, initiator_depth;
 	struct vb__idle idle;
@@ -129,7 +136,7 @@ int verbs_register(struct vb__ep *ep, void *addr, size_t len, unsigned access, s
 void verbs_deregister(struct vb__mr *mr);
 int verbs_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
 int verbs_poll(struct vb__ep *ep, struct vb__completion *done, int max);
-int verbs_arm(struct vb__ep *ep);
+int verbs_arm(struct vb__ep *ep, bool arrivals_only);
 
 /* verbs_liveness.c */
 int verbs_probe_open(struct verbs_ep *ep, struct vb_error *err);

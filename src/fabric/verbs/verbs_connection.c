@@ -124,7 +124,7 @@ static void take_completion_events(struct verbs_ep *ep)
 	void *context;
 
 	while (ibv_get_cq_event(ep->completions, &cq, &context) == 0) {
-		ep->armed = false;
+		ep->armed = VERBS_ARMED_NOT;
 		if (++ep->unacked == 64) {
 			ibv_ack_cq_events(ep->cq, ep->unacked);
 			ep->unacked = 0;

@@ -2,14 +2,12 @@
 /* What verbs and rdma_cm say when they fail, in the words of struct vb_error, and what to try. */
 #include <dirent.h>
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/memlock.h"
 #include "fabric/verbs/verbs.h"
 
 static const char *hint_for(enum vb_err code)
@@ -41,31 +39,20 @@ int verbs_fail(struct vb_error *err, int errnum, const char *operation, const ch
 	return code;
 }
 
-/* CAP_IPC_LOCK in the effective set lifts the limit; in the bounding set it does nothing. */
-static bool may_lock_without_limit(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
-
-	return syscall(SYS_capget, &header, data) == 0 &&
-	       (data[0].effective & (1u << CAP_IPC_LOCK));
-}
-
 /* ENOMEM from the verbs nearly always means that the memlock limit is used up. */
 int verbs_fail_memory(struct vb_error *err, int errnum, const char *operation, const char *object,
 		      size_t bytes)
 {
-	struct rlimit limit;
+	uint64_t limit = vb__memlock_limit();
 	char cause[200], need[40] = "memory";
 
-	if (errnum != ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 ||
-	    limit.rlim_cur == RLIM_INFINITY || may_lock_without_limit())
+	if (errnum != ENOMEM || limit == UINT64_MAX)
 		return verbs_fail(err, errnum, operation, object);
 	if (bytes)
 		snprintf(need, sizeof(need), "%zu KiB of memory", (bytes + 1023) / 1024);
 	snprintf(cause, sizeof(cause),
 		 "cannot pin %s: the memlock limit of this process is %llu KiB", need,
-		 (unsigned long long)limit.rlim_cur / 1024);
+		 (unsigned long long)limit / 1024);
 	return vb__fail(err, &(struct vb__failure){
 				     .code = VB_ERR_MEMLOCK,
 				     .native_kind = VB_NATIVE_ERRNO,

@@ -165,7 +165,9 @@ int verbs_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *er
 		.sg_list = sge,
 		.num_sge = (int)op->sge_count,
 		.opcode = opcodes[op->kind],
-		.send_flags = IBV_SEND_SIGNALED | (goes_inline(ep, op, len) ? IBV_SEND_INLINE : 0),
+		/* Solicited: the peer may have armed its queue for arrivals only. */
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |
+			      (goes_inline(ep, op, len) ? IBV_SEND_INLINE : 0),
 	};
 	fill_remote(&wr, op);
 	rc = ibv_post_send(ep->id->qp, &wr, &bad);
@@ -240,20 +242,24 @@ int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
 	return given;
 }
 
-int verbs_arm(struct vb__ep *base)
+int verbs_arm(struct vb__ep *base, bool arrivals_only)
 {
 	struct verbs_ep *ep = (struct verbs_ep *)base;
+	/* siw never raises an event for a receive, however solicited, if it is armed for those only. */
+	bool solicited_only = arrivals_only && !ep->iwarp;
+	enum verbs_armed wanted = solicited_only ? VERBS_ARMED_ARRIVALS : VERBS_ARMED_ALL;
 	enum vb__ep_state before = base->state;
 	int rc;
 
 	verbs_look_after(ep);
 	if (base->state != before || verbs_take_wakes(ep))
 		return 1;
-	if (ep->armed)
+	if (ep->armed >= wanted)
 		return 0;
-	rc = ibv_req_notify_cq(ep->cq, 0);
+	rc = ibv_req_notify_cq(ep->cq, solicited_only);
 	if (rc)
 		verbs_break(ep, rc, "ibv_req_notify_cq");
-	ep->armed = rc == 0;
+	else
+		ep->armed = wanted;
 	return 1;
 }

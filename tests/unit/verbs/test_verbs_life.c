@@ -382,6 +382,36 @@ static void nothing_that_completes_before_arming_is_slept_over(void **state)
 	vb__ep_close(ep);
 }
 
+static void who_waits_for_arrivals_is_not_woken_by_what_he_sent(void **state)
+{
+	struct vb__ep *ep = harness_connect();
+	struct vb__completion done[8];
+
+	(void)state;
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL);
+	harness_post(ep, VB__OP_SEND, 2, 64, NULL);
+	assert_true(mock_qp_last_sent(harness_qp(ep)).flags & IBV_SEND_SOLICITED);
+	harness_post(ep, VB__OP_SEND, 3, 64, NULL);
+	assert_int_equal(vb__ep_arm_for_arrivals(ep), 1);
+	assert_int_equal(vb__ep_arm_for_arrivals(ep), 0);
+	mock_complete_send(harness_qp(ep), IBV_WC_SUCCESS);
+	assert_false(harness_readable(ep->wait_fd));
+	assert_int_equal(vb__ep_poll(ep, done, 8), 1);
+
+	assert_int_equal(vb__ep_arm(ep), 1); /* now for all, and then no less */
+	assert_int_equal(vb__ep_arm_for_arrivals(ep), 0);
+	mock_complete_send(harness_qp(ep), IBV_WC_SUCCESS);
+	assert_true(harness_readable(ep->wait_fd));
+	assert_int_equal(vb__ep_arm_for_arrivals(ep), 1);
+	assert_int_equal(vb__ep_poll(ep, done, 8), 1);
+
+	assert_int_equal(vb__ep_arm_for_arrivals(ep), 1);
+	assert_int_equal(vb__ep_arm_for_arrivals(ep), 0);
+	mock_complete_recv(harness_qp(ep), IBV_WC_SUCCESS, 64);
+	assert_true(harness_readable(ep->wait_fd));
+	vb__ep_close(ep);
+}
+
 static void completion_events_are_acknowledged_in_batches(void **state)
 {
 	struct vb__ep *ep = harness_connect();
@@ -504,6 +534,7 @@ int main(void)
 		VERBS_TEST(too_many_pieces_are_refused_before_posting),
 		VERBS_TEST(one_event_may_stand_for_many_completions_or_none),
 		VERBS_TEST(nothing_that_completes_before_arming_is_slept_over),
+		VERBS_TEST(who_waits_for_arrivals_is_not_woken_by_what_he_sent),
 		VERBS_TEST(completion_events_are_acknowledged_in_batches),
 		VERBS_TEST(wake_wakes_once),
 		VERBS_TEST(polling_takes_no_wake_and_no_completion_event),
