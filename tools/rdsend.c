@@ -8,10 +8,11 @@
 #include "common/setup.h"
 
 /* A command that could not start has written nothing, and that is its failure at the end. */
-static int not_started(void *arg, struct vb_error *err)
+static int not_started(void *arg, int cancel_fd, struct vb_error *err)
 {
 	const struct vb_error *why = arg;
 
+	(void)cancel_fd;
 	if (err)
 		*err = *why;
 	return why->code;

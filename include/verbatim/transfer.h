@@ -111,8 +111,11 @@ struct vb_transfer_options {
  * Called when all input was read, or all output written and closed, before
  * success is reported to the peer: returns 0, or a negative enum vb_err with
  * `err` filled in. For what may fail later, as a command at the pipe's other end.
+ * It may take its time, in a thread of the library's. When `cancel_fd` becomes
+ * readable the transfer has failed or is to stop, and it must return soon; what
+ * it returns does not matter then.
  */
-typedef int (*vb_at_end_fn)(void *arg, struct vb_error *err);
+typedef int (*vb_at_end_fn)(void *arg, int cancel_fd, struct vb_error *err);
 
 /* What to send: a file by its path, or whatever `fd` gives until its end. */
 struct vb_input {

@@ -74,22 +74,29 @@ static int start(struct vb__connecting *c, struct vb_error *err)
 	return 0;
 }
 
-/* Until it is done or to be stopped; true if it is done. */
-static bool await(struct vb__connecting *c, int stop_fd)
+bool vb__connecting_await(struct vb__connecting *c, int fd, int other_fd)
 {
 	struct pollfd fds[] = {
 		{ .fd = c->done_fd, .events = POLLIN },
-		{ .fd = stop_fd, .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = other_fd, .events = POLLIN },
 	};
+
+	while (poll(fds, 3, -1) < 0 && errno == EINTR)
+		;
+	return fds[0].revents;
+}
+
+void vb__connecting_leave(struct vb__connecting *c)
+{
 	bool done;
 
-	while (poll(fds, 2, -1) < 0 && errno == EINTR)
-		;
 	pthread_mutex_lock(&c->lock);
 	done = c->done;
 	c->left_alone = !done;
 	pthread_mutex_unlock(&c->lock);
-	return done;
+	if (done)
+		clean_up(c);
 }
 
 int vb__connecting_start(const char *host, const char *port, const struct vb__settings *settings,
@@ -117,9 +124,14 @@ int vb__connecting_finish(struct vb__connecting *c, int stop_fd, struct vb_chann
 {
 	int rc;
 
-	if (!await(c, stop_fd))
+	if (!vb__connecting_await(c, stop_fd, -1)) {
+		vb__connecting_leave(c);
 		return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_INTERRUPTED,
 							    .cause = "interrupted" });
+	}
+	/* Its thread says so before it lets go of the lock. */
+	pthread_mutex_lock(&c->lock);
+	pthread_mutex_unlock(&c->lock);
 	rc = c->rc;
 	*channel = c->channel;
 	c->channel = NULL;
@@ -127,13 +139,4 @@ int vb__connecting_finish(struct vb__connecting *c, int stop_fd, struct vb_chann
 		vb__fail_again(err, &c->err);
 	clean_up(c);
 	return rc;
-}
-
-int vb__connect_or_stop(const char *host, const char *port, const struct vb__settings *settings,
-			int stop_fd, struct vb_channel **channel, struct vb_error *err)
-{
-	struct vb__connecting *connecting;
-	int rc = vb__connecting_start(host, port, settings, &connecting, err);
-
-	return rc ? rc : vb__connecting_finish(connecting, stop_fd, channel, err);
 }

@@ -15,8 +15,10 @@ int vb__connecting_start(const char *host, const char *port, const struct vb__se
 int vb__connecting_finish(struct vb__connecting *connecting, int stop_fd,
 			  struct vb_channel **channel, struct vb_error *err);
 
-/* Both. */
-int vb__connect_or_stop(const char *host, const char *port, const struct vb__settings *settings,
-			int stop_fd, struct vb_channel **channel, struct vb_error *err);
+/* Waits until finish would not, which is true, or until one of these (or -1) is readable. */
+bool vb__connecting_await(struct vb__connecting *connecting, int fd, int other_fd);
+
+/* Leaves it to itself: it ends by its own time-out, and is freed then. */
+void vb__connecting_leave(struct vb__connecting *connecting);
 
 #endif

@@ -267,6 +267,25 @@ int vb__crew_conduct(struct vb__crew *c, bool (*over)(const struct vb__crew *cre
 	}
 }
 
+static void join(struct vb__crew *c)
+{
+	for (unsigned i = 0; i < c->thread_count; i++)
+		pthread_join(c->threads[i], NULL);
+	c->thread_count = 0;
+	c->numbered = 0;
+}
+
+int vb__crew_do(struct vb__crew *c, void (*work)(struct vb__crew *crew, unsigned number))
+{
+	struct vb_error err = { .code = VB_OK };
+
+	join(c);
+	if (vb__crew_start(c, 1, work, &err) == 0)
+		vb__crew_conduct(c, vb__crew_all_done);
+	join(c);
+	return c->failure.code;
+}
+
 /* If only a rail broke, the peer may know why. */
 static void ask_for_reason(struct vb__crew *c)
 {
@@ -285,9 +304,7 @@ static void ask_for_reason(struct vb__crew *c)
 
 int vb__crew_conclude(struct vb__crew *c, struct vb_error *err)
 {
-	for (unsigned i = 0; i < c->thread_count; i++)
-		pthread_join(c->threads[i], NULL);
-	c->thread_count = 0;
+	join(c);
 	if (!c->failed) {
 		show_progress(c); /* the last one tells all of it */
 		return 0;

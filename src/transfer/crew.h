@@ -53,6 +53,9 @@ void vb__crew_count(struct vb__crew *crew, const struct vb__block *block);
 int vb__crew_conduct(struct vb__crew *crew, bool (*over)(const struct vb__crew *crew));
 bool vb__crew_all_done(const struct vb__crew *crew);
 
+/* Has one worker do something, while the peer is listened to and all others are done. Returns the failure. */
+int vb__crew_do(struct vb__crew *crew, void (*work)(struct vb__crew *crew, unsigned number));
+
 /* Waits for all workers. Returns the failure, or 0; the peer is told, or asked for a better reason. */
 int vb__crew_conclude(struct vb__crew *crew, struct vb_error *err);
 

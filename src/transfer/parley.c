@@ -383,11 +383,10 @@ int vb__parley_say(struct vb__parley *p, const void *words, size_t len, struct v
 		return vb__fail_invalid(err, "say", "%zu bytes, not 1 to %u", len, VB__PARLEY_MAX);
 	vb__put16(p->said, (uint16_t)len);
 	memcpy(p->said + LENGTH_BYTES, words, len);
-	if (SSL_write_ex(p->ssl, p->said, LENGTH_BYTES + len, &written))
-		rc = flush(p, vb_channel_send, &p->failure);
-	else
-		rc = fail_tls(p);
-	return conclude(p, rc, err);
+	if (!SSL_write_ex(p->ssl, p->said, LENGTH_BYTES + len, &written))
+		return conclude(p, fail_tls(p), err);
+	/* If it cannot be sent the peer is gone, but what it said before can still be heard. */
+	return flush(p, vb_channel_send, err);
 }
 
 /* How much of what is being heard is still missing; 0: it is complete. */

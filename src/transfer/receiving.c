@@ -9,6 +9,7 @@
 
 struct receiving {
 	struct vb__crew crew;
+	const struct vb_output *output;
 	struct vb__sink *sink;
 };
 
@@ -85,6 +86,17 @@ static int compare(struct vb__crew *crew, struct vb_error *err)
 	return fail_block(crew, VB_ERR_CORRUPT, "what arrived is not what was sent", err);
 }
 
+/* This may take long: to sync it, to wait for the command that has read it. */
+static void finish(struct vb__crew *crew, unsigned number)
+{
+	struct receiving *r = (struct receiving *)crew;
+	struct vb_error err = { .code = VB_OK };
+
+	(void)number;
+	if (compare(crew, &err) != 0 || r->sink->ops->finish(r->sink, crew->sum.bytes, &err) != 0)
+		vb__crew_fail(crew, &err);
+}
+
 /* The rails are up: everything, until the verdict is said. */
 static void conduct(struct receiving *r)
 {
@@ -96,38 +108,46 @@ static void conduct(struct receiving *r)
 	/* Every rail needs one of its own, see sink.h. */
 	workers = workers < rails ? rails : workers;
 	if (vb__crew_start(&r->crew, workers, work, &err) != 0 ||
-	    vb__crew_conduct(&r->crew, all_heard) != 0)
+	    vb__crew_conduct(&r->crew, all_heard) != 0 || vb__crew_do(&r->crew, finish) != 0)
 		return;
-	if (compare(&r->crew, &err) != 0 ||
-	    r->sink->ops->finish(r->sink, r->crew.sum.bytes, &err) != 0 ||
-	    vb__session_say(session, &verdict, &err) != 0)
+	if (vb__session_say(session, &verdict, &err) != 0)
 		vb__crew_fail(&r->crew, &err);
 }
 
-static int receive_all(struct receiving *r, const struct vb_output *output, struct vb_error *err)
+/* This may take long: a FIFO's reader has to come. */
+static void open_sink(struct vb__crew *crew, unsigned number)
 {
-	struct vb_session *session = r->crew.session;
+	struct receiving *r = (struct receiving *)crew;
+	const struct vb_session *session = crew->session;
 	struct vb__sink_options options = {
 		.direct = session->plan.direct,
 		.fsync = session->plan.fsync,
-		.cancel_fd = r->crew.cancel_fd,
+		.cancel_fd = crew->cancel_fd,
 	};
-	struct vb__origin origin;
-	int rc = vb__session_answer(session, err);
-
-	origin = (struct vb__origin){
+	struct vb__origin origin = {
 		.total_bytes = session->agreed.total_bytes,
 		.mode = session->agreed.mode,
 		.sparse = session->agreed.sparse,
 	};
-	if (rc == 0)
-		rc = vb__sink_open(output, &origin, &options, &r->sink, err);
-	if (rc == 0)
+	struct vb_error err = { .code = VB_OK };
+
+	(void)number;
+	if (vb__sink_open(r->output, &origin, &options, &r->sink, &err) != 0)
+		vb__crew_fail(crew, &err);
+}
+
+static int receive_all(struct receiving *r, struct vb_error *err)
+{
+	struct vb_session *session = r->crew.session;
+	int rc = vb__session_answer(session, err);
+
+	if (rc == 0 && vb__crew_do(&r->crew, open_sink) == 0) {
 		rc = vb__session_open_rails(session, false, err);
+		if (rc == 0)
+			conduct(r);
+	}
 	if (rc)
 		vb__crew_fail(&r->crew, err);
-	else
-		conduct(r);
 	rc = vb__crew_conclude(&r->crew, err);
 	if (r->sink)
 		r->sink->ops->close(r->sink);
@@ -138,7 +158,7 @@ int vb_session_receive(struct vb_session *session, const struct vb_output *outpu
 		       struct vb_report *report, struct vb_error *err)
 {
 	struct vb_error local = { .code = VB_OK };
-	struct receiving r = { .sink = NULL };
+	struct receiving r = { .output = output };
 	int rc;
 
 	err = err ? err : &local;
@@ -148,7 +168,7 @@ int vb_session_receive(struct vb_session *session, const struct vb_output *outpu
 		rc = vb__crew_open(&r.crew, session, err);
 	if (rc)
 		return rc;
-	rc = receive_all(&r, output, err);
+	rc = receive_all(&r, err);
 	if (report)
 		vb__crew_report(&r.crew, report);
 	vb__crew_close(&r.crew);

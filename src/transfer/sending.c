@@ -178,6 +178,17 @@ static void work(struct vb__crew *crew, unsigned number)
 	leave(s, &err);
 }
 
+/* This may take long: a command may have closed its output and yet not be done. */
+static void finish(struct vb__crew *crew, unsigned number)
+{
+	struct sending *s = (struct sending *)crew;
+	struct vb_error err = { .code = VB_OK };
+
+	(void)number;
+	if (s->source->ops->finish(s->source, &err) != 0)
+		vb__crew_fail(crew, &err);
+}
+
 static bool verdict_heard(const struct vb__crew *crew)
 {
 	return crew->verdict_heard;
@@ -195,9 +206,10 @@ static void conduct(struct sending *s)
 	if (vb__crew_start(&s->crew, workers, work, &err) != 0 ||
 	    vb__crew_conduct(&s->crew, vb__crew_all_done) != 0)
 		return;
+	if (vb__crew_do(&s->crew, finish) != 0)
+		return;
 	end.sum = s->crew.sum;
-	if (s->source->ops->finish(s->source, &err) != 0 ||
-	    vb__session_say(session, &end, &err) != 0)
+	if (vb__session_say(session, &end, &err) != 0)
 		vb__crew_fail(&s->crew, &err);
 	else
 		vb__crew_conduct(&s->crew, verdict_heard);

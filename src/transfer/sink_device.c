@@ -138,7 +138,7 @@ static int device_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_
 	/* Always: what the device could not write is told here or never. */
 	if (fsync(d->fd))
 		return vb__fail_io(err, errno, "fsync", d->name.text);
-	return d->at_end ? d->at_end(d->at_end_arg, err) : 0;
+	return d->at_end ? d->at_end(d->at_end_arg, d->cancel_fd, err) : 0;
 }
 
 static void device_close(struct vb__sink *sink)

@@ -36,6 +36,7 @@ struct file_sink {
 	bool fsync;
 	mode_t mode;
 	atomic_uint_fast64_t stored;
+	int cancel_fd;
 	vb_at_end_fn at_end;
 	void *at_end_arg;
 	struct vb__fd_name name;
@@ -137,7 +138,7 @@ static int file_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_er
 	rc = vb__tempfile_commit(&f->temp, f->fsync, f->name.text, err);
 	if (rc)
 		return rc;
-	return f->at_end ? f->at_end(f->at_end_arg, err) : 0;
+	return f->at_end ? f->at_end(f->at_end_arg, f->cancel_fd, err) : 0;
 }
 
 static void file_close(struct vb__sink *sink)
@@ -244,6 +245,7 @@ int vb__file_sink_open(const struct vb_output *output, const struct vb__origin *
 	f->base.ops = &file_ops;
 	pthread_mutex_init(&f->writing, NULL);
 	f->fsync = options->fsync;
+	f->cancel_fd = options->cancel_fd;
 	f->at_end = output->at_end;
 	f->at_end_arg = output->at_end_arg;
 	vb__fd_name(&f->name, -1, output->path);

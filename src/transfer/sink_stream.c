@@ -274,7 +274,7 @@ static int stream_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_
 	if (release(s))
 		rc = vb__fail_io(err, errno, "close", s->name.text);
 	if (s->at_end) {
-		int at_end = s->at_end(s->at_end_arg, rc ? NULL : err);
+		int at_end = s->at_end(s->at_end_arg, s->cancel_fd, rc ? NULL : err);
 
 		rc = rc ? rc : at_end;
 	}

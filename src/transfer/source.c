@@ -78,7 +78,9 @@ int vb__source_open(const struct vb_input *input, enum vb_direct direct, int can
 	if (own && fd < 0)
 		return vb__fail_io(err, errno, "open", input->path);
 	rc = open_kind(fd, own, input, direct, cancel_fd, source, err);
-	if (rc && own)
+	if (rc == 0)
+		(*source)->cancel_fd = cancel_fd;
+	else if (own)
 		close(fd);
 	return rc;
 }

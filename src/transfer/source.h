@@ -17,6 +17,7 @@ struct vb__source {
 	uint64_t total_bytes; /* UINT64_MAX: not known before the end */
 	mode_t mode;	      /* permissions of a regular file; 0 if it is none */
 	bool sparse;	      /* it has holes */
+	int cancel_fd;	      /* readable: the transfer is given up, nothing may block any longer */
 };
 
 struct vb__source_ops {

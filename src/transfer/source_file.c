@@ -160,7 +160,7 @@ static int file_finish(struct vb__source *source, struct vb_error *err)
 		return fail_shorter(f, err);
 	if (f->given_fd >= 0)
 		(void)lseek(f->given_fd, (off_t)end, SEEK_SET);
-	return f->at_end ? f->at_end(f->at_end_arg, err) : 0;
+	return f->at_end ? f->at_end(f->at_end_arg, source->cancel_fd, err) : 0;
 }
 
 static void file_close(struct vb__source *source)

@@ -29,7 +29,6 @@ struct stream_source {
 	bool steady;  /* never has to be waited for: a file of /proc */
 	bool careful; /* a read may block, or a FIFO seem to be at its end: wait before reading */
 	bool ended;
-	int cancel_fd;
 	uint64_t offset;
 	vb_at_end_fn at_end;
 	void *at_end_arg;
@@ -59,8 +58,9 @@ static ssize_t read_block(struct stream_source *s, uint8_t *to, size_t room, str
 	size_t got = 0;
 
 	while (got < room) {
-		int ready = wait ? vb__fd_wait(s->fd, POLLIN, s->cancel_fd, got ? PATIENCE_MS : -1)
-				 : 1;
+		int ready =
+			wait ? vb__fd_wait(s->fd, POLLIN, s->base.cancel_fd, got ? PATIENCE_MS : -1)
+			     : 1;
 		ssize_t n;
 
 		if (ready < 0)
@@ -114,7 +114,7 @@ static int stream_finish(struct vb__source *source, struct vb_error *err)
 {
 	struct stream_source *s = stream_of(source);
 
-	return s->at_end ? s->at_end(s->at_end_arg, err) : 0;
+	return s->at_end ? s->at_end(s->at_end_arg, source->cancel_fd, err) : 0;
 }
 
 static void stream_close(struct vb__source *source)
@@ -167,8 +167,7 @@ int vb__stream_source_open(int fd, bool own, const struct vb_input *input, int c
 	if (!s)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	*s = (struct stream_source){
-		.base = { .ops = &stream_ops, .total_bytes = UINT64_MAX },
-		.cancel_fd = cancel_fd,
+		.base = { .ops = &stream_ops, .total_bytes = UINT64_MAX, .cancel_fd = cancel_fd },
 		.at_end = input->at_end,
 		.at_end_arg = input->at_end_arg,
 	};

@@ -77,7 +77,7 @@ void vb__session_await(struct vb_session *s, int other_fd, uint64_t deadline_ns)
 	vb__await_words(s->channel, s->plan.stop_fd, other_fd, deadline_ns);
 }
 
-static int fail_unexpected(struct vb_session *s, struct vb_error *err)
+int vb__session_fail_unexpected(struct vb_session *s, struct vb_error *err)
 {
 	return vb__fail(err, &(struct vb__failure){
 				     .code = VB_ERR_PROTOCOL,
@@ -97,7 +97,7 @@ int vb__session_expect(struct vb_session *s, enum vb__words_kind kind, struct vb
 		if (rc == 0 && words->kind == kind)
 			return 0;
 		if (rc == 0 && words->kind != VB__WORDS_PROGRESS)
-			return fail_unexpected(s, err);
+			return vb__session_fail_unexpected(s, err);
 		if (rc && rc != VB_ERR_AGAIN)
 			return rc;
 		if (vb__plan_stopped(&s->plan))

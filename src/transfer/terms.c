@@ -73,6 +73,40 @@ static int make_pass(struct vb_session *s, unsigned number, bool sends, struct v
 	return vb__parley_derive(s->parley, "rail", number, pass->token, sizeof(pass->token), err);
 }
 
+/* Does the peer still want us? If it has given up, nobody will let us in any more. */
+static int check_peer(struct vb_session *s, struct vb_error *err)
+{
+	struct vb__words words;
+	int rc;
+
+	if (vb__plan_stopped(&s->plan))
+		return vb__fail_stopped(err);
+	do {
+		rc = vb__session_hear(s, &words, err);
+	} while (rc == 0 && words.kind == VB__WORDS_PROGRESS);
+	if (rc == 0)
+		return vb__session_fail_unexpected(s, err);
+	return rc == VB_ERR_AGAIN ? 0 : rc;
+}
+
+static int connect_rail(struct vb_session *s, const struct vb__settings *settings,
+			struct vb_channel **rail, struct vb_error *err)
+{
+	struct vb__connecting *connecting;
+	int rc = vb__connecting_start(s->host, s->port, settings, &connecting, err);
+
+	if (rc)
+		return rc;
+	do {
+		rc = check_peer(s, err);
+		if (rc) {
+			vb__connecting_leave(connecting);
+			return rc;
+		}
+	} while (!vb__connecting_await(connecting, s->plan.stop_fd, vb_channel_fd(s->channel)));
+	return vb__connecting_finish(connecting, -1, rail, err);
+}
+
 /* The rails go the way the parley went. */
 static int connect_rails(struct vb_session *s, const struct vb__pass *passes, struct vb_error *err)
 {
@@ -86,8 +120,7 @@ static int connect_rails(struct vb_session *s, const struct vb__pass *passes, st
 		settings.depth = passes[i].depth;
 		settings.traffic = passes[i].traffic;
 		memcpy(settings.token, passes[i].token, sizeof(settings.token));
-		rc = vb__connect_or_stop(s->host, s->port, &settings, s->plan.stop_fd, &s->rails[i],
-					 err);
+		rc = connect_rail(s, &settings, &s->rails[i], err);
 		if (rc == 0)
 			s->rail_count++;
 	}

@@ -24,8 +24,9 @@ static bool is_untouched(const struct side *side)
 	return file_holds(scratch_path(side, "target"), 100, 99);
 }
 
-static int fail_at_end(void *arg, struct vb_error *err)
+static int fail_at_end(void *arg, int cancel_fd, struct vb_error *err)
 {
+	(void)cancel_fd;
 	*err = (struct vb_error){ .code = VB_ERR_IO };
 	snprintf(err->operation, sizeof(err->operation), "command");
 	snprintf(err->cause, sizeof(err->cause), "%s", (const char *)arg);

@@ -220,7 +220,7 @@ static int tell_end(const struct command *command, const siginfo_t *how, struct 
 			   command->name, how->si_status, strsignal(how->si_status));
 }
 
-int command_at_end(void *arg, struct vb_error *err)
+int command_at_end(void *arg, int cancel_fd, struct vb_error *err)
 {
 	struct command *command = arg;
 	siginfo_t how;
@@ -231,7 +231,7 @@ int command_at_end(void *arg, struct vb_error *err)
 		command->pipe = command->spare = -1;
 	}
 	/* A terminal's ^C reaches the command as well: we were interrupted, it has not failed. */
-	if (!await_end(command, -1, interrupt_fd(), &how) || interrupt_seen())
+	if (!await_end(command, -1, cancel_fd, &how) || interrupt_seen())
 		return trouble_say(err, VB_ERR_INTERRUPTED, "interrupted");
 	return tell_end(command, &how, err);
 }

@@ -34,9 +34,9 @@ int command_start(struct command *command, char *const *argv, enum command_role 
 
 /*
  * A vb_at_end_fn: after the last byte waits for its end. VB_ERR_IO unless it exits with 0,
- * VB_ERR_INTERRUPTED if we were told to stop meanwhile.
+ * VB_ERR_INTERRUPTED if the transfer is given up meanwhile.
  */
-int command_at_end(void *command, struct vb_error *err);
+int command_at_end(void *command, int cancel_fd, struct vb_error *err);
 
 /*
  * Frees it, and ends it if it still runs: SIGTERM, after a second SIGKILL, and

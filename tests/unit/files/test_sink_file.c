@@ -315,8 +315,9 @@ static void a_directory_without_permission_is_told_at_once(void **state)
 	assert_int_equal(chmod(kit->dir, 0700), 0);
 }
 
-static int not_content(void *arg, struct vb_error *err)
+static int not_content(void *arg, int cancel_fd, struct vb_error *err)
 {
+	(void)cancel_fd;
 	*(bool *)arg = true;
 	*err = (struct vb_error){ .code = VB_ERR_IO };
 	return VB_ERR_IO;

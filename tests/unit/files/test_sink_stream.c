@@ -127,8 +127,9 @@ static void blocks_are_written_in_order(void **state)
 }
 
 /* The reader comes to its end only if the descriptor is closed already. */
-static int wait_for_reader(void *arg, struct vb_error *err)
+static int wait_for_reader(void *arg, int cancel_fd, struct vb_error *err)
 {
+	(void)cancel_fd;
 	(void)err;
 	join_thread(*(pthread_t *)arg);
 	return VB_ERR_IO;

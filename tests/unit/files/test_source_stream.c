@@ -393,8 +393,9 @@ static void what_cannot_be_read_is_told_at_once(void **state)
 	assert_int_equal(refuse_source(kit, &(struct vb_input){ .fd = 999 }, &err), VB_ERR_IO);
 }
 
-static int not_content(void *arg, struct vb_error *err)
+static int not_content(void *arg, int cancel_fd, struct vb_error *err)
 {
+	(void)cancel_fd;
 	++*(int *)arg;
 	*err = (struct vb_error){ .code = VB_ERR_IO };
 	return VB_ERR_IO;
