@@ -29,7 +29,9 @@ static uint32_t cpus(void)
 {
 	cpu_set_t set;
 
-	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
+	if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1)
+		return 1;
+	return (uint32_t)CPU_COUNT(&set);
 }
 
 static int check_range(struct vb_error *err, const char *what, uint32_t value, uint32_t least,
@@ -95,8 +97,8 @@ int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *o, st
  */
 static uint32_t pinnable_window(const struct vb__terms *terms)
 {
-	uint64_t limit = vb__memlock_limit(), per_block = terms->block_bytes + VB_BLOCK_MIN;
-	uint64_t window = limit / 4 * 3 / per_block / terms->rails;
+	uint64_t limit = vb__memlock_limit(), rails = terms->rails ? terms->rails : 1;
+	uint64_t window = limit / 4 * 3 / (terms->block_bytes + VB_BLOCK_MIN) / rails;
 
 	if (limit == UINT64_MAX || window > VB_WINDOW_MAX)
 		return VB_WINDOW_MAX;
