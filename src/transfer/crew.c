@@ -143,7 +143,7 @@ static void show_progress(struct vb__crew *c)
 		.total_bytes = c->session->agreed.total_bytes,
 		.elapsed_ns = vb__now_ns() - c->start_ns,
 		.filled_here = sum.filled,
-		.filled_there = c->theirs.filled,
+		.filled_there = c->session->theirs.filled,
 	};
 
 	if (plan->progress)
@@ -180,28 +180,6 @@ static uint64_t keep_time(struct vb__crew *c)
 	return next;
 }
 
-static void take_words(struct vb__crew *c, const struct vb__words *words)
-{
-	struct vb_error err = { .code = VB_OK };
-
-	if (words->kind == VB__WORDS_PROGRESS) {
-		c->theirs = words->sum;
-	} else if (words->kind == VB__WORDS_END && !c->session->agreed.sends && !c->end_heard) {
-		c->end_heard = true;
-		c->end = words->sum;
-	} else if (words->kind == VB__WORDS_VERDICT && c->session->agreed.sends) {
-		c->verdict_heard = true;
-	} else {
-		vb__fail(&err, &(struct vb__failure){
-				       .code = VB_ERR_PROTOCOL,
-				       .operation = "talk to",
-				       .object = c->session->peer,
-				       .cause = "the peer speaks out of turn",
-			       });
-		vb__crew_fail(c, &err);
-	}
-}
-
 /* Often only the consequence of something that the peer tells. */
 static bool is_consequence(int code)
 {
@@ -221,15 +199,11 @@ static void take_reason(struct vb__crew *c, const struct vb_error *reason)
 static void listen_to_peer(struct vb__crew *c)
 {
 	struct vb_error err = { .code = VB_OK };
-	struct vb__words words;
-	int rc;
 
-	while (!c->verdict_heard && (rc = vb__session_hear(c->session, &words, &err)) == 0)
-		take_words(c, &words);
-	if (!c->verdict_heard && rc != VB_ERR_AGAIN) {
-		vb__crew_fail(c, &err);
-		take_reason(c, &err);
-	}
+	if (vb__session_listen(c->session, &err) == 0)
+		return;
+	vb__crew_fail(c, &err);
+	take_reason(c, &err);
 }
 
 bool vb__crew_all_done(const struct vb__crew *c)

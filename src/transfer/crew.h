@@ -29,9 +29,6 @@ struct vb__crew {
 	uint64_t hole_bytes;
 
 	/* The conductor's own. */
-	struct vb__sum theirs; /* PROGRESS */
-	bool end_heard, verdict_heard;
-	struct vb__sum end;
 	uint64_t progress_ns, telling_ns; /* when it is time for the next */
 };
 

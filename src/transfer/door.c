@@ -259,7 +259,6 @@ int vb__door_accept_rails(struct vb_door *d, struct vb_session *s, uint64_t dead
 			  struct vb_error *err)
 {
 	struct vb_channel *rail;
-	struct vb__words words;
 	int rc;
 
 	while (s->rail_count < s->agreed.rails) {
@@ -272,8 +271,8 @@ int vb__door_accept_rails(struct vb_door *d, struct vb_session *s, uint64_t dead
 		if (rc != VB_ERR_AGAIN)
 			return rc;
 		/* The peer may have failed to connect them, and say so. */
-		rc = vb__session_hear(s, &words, err);
-		if (rc && rc != VB_ERR_AGAIN)
+		rc = vb__session_listen(s, err);
+		if (rc)
 			return rc;
 		if (vb__plan_stopped(&d->plan))
 			return vb__fail_stopped(err);

@@ -73,12 +73,12 @@ static void work(struct vb__crew *crew, unsigned number)
 
 static bool all_heard(const struct vb__crew *crew)
 {
-	return crew->working == 0 && crew->end_heard;
+	return crew->working == 0 && crew->session->end_heard;
 }
 
 static int compare(struct vb__crew *crew, struct vb_error *err)
 {
-	const struct vb__sum *sent = &crew->end, *stored = &crew->sum;
+	const struct vb__sum *sent = &crew->session->end, *stored = &crew->sum;
 
 	if (sent->bytes == stored->bytes && sent->blocks == stored->blocks &&
 	    sent->digest == stored->digest)

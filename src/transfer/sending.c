@@ -191,7 +191,7 @@ static void finish(struct vb__crew *crew, unsigned number)
 
 static bool verdict_heard(const struct vb__crew *crew)
 {
-	return crew->verdict_heard;
+	return crew->session->verdict_heard;
 }
 
 /* The rails are up: everything, until the receiver has said how it went. */

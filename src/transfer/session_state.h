@@ -52,6 +52,11 @@ struct vb_session {
 	char peer[128];
 	char description[768];
 
+	/* What the peer has said in the transfer. */
+	struct vb__sum theirs; /* PROGRESS */
+	bool ready_heard, end_heard, verdict_heard;
+	struct vb__sum end;
+
 	struct vb__terms agreed;
 	struct vb_channel *rails[VB_RAILS_MAX];
 	unsigned rail_count;
@@ -97,8 +102,8 @@ void vb__await_words(struct vb_channel *channel, int stop_fd, int other_fd, uint
 int vb__session_expect(struct vb_session *session, enum vb__words_kind kind,
 		       struct vb__words *words, uint64_t deadline_ns, struct vb_error *err);
 
-/* Fails with the fact that this is not what the peer should say now. */
-int vb__session_fail_unexpected(struct vb_session *session, struct vb_error *err);
+/* Once the terms are agreed on: takes note of all that the peer has said so far. */
+int vb__session_listen(struct vb_session *session, struct vb_error *err);
 
 /* Tells the peer what has failed, unless it was the peer who told us, and as far as it can be told. */
 void vb__session_tell_failure(struct vb_session *session, const struct vb_error *failure);

@@ -77,7 +77,7 @@ void vb__session_await(struct vb_session *s, int other_fd, uint64_t deadline_ns)
 	vb__await_words(s->channel, s->plan.stop_fd, other_fd, deadline_ns);
 }
 
-int vb__session_fail_unexpected(struct vb_session *s, struct vb_error *err)
+static int fail_unexpected(struct vb_session *s, struct vb_error *err)
 {
 	return vb__fail(err, &(struct vb__failure){
 				     .code = VB_ERR_PROTOCOL,
@@ -97,7 +97,7 @@ int vb__session_expect(struct vb_session *s, enum vb__words_kind kind, struct vb
 		if (rc == 0 && words->kind == kind)
 			return 0;
 		if (rc == 0 && words->kind != VB__WORDS_PROGRESS)
-			return vb__session_fail_unexpected(s, err);
+			return fail_unexpected(s, err);
 		if (rc && rc != VB_ERR_AGAIN)
 			return rc;
 		if (vb__plan_stopped(&s->plan))
@@ -112,6 +112,37 @@ int vb__session_expect(struct vb_session *s, enum vb__words_kind kind, struct vb
 		if (rc == VB_ERR_AGAIN)
 			vb__session_await(s, -1, deadline_ns);
 	}
+}
+
+static int take_note(struct vb_session *s, const struct vb__words *words, struct vb_error *err)
+{
+	if (words->kind == VB__WORDS_PROGRESS) {
+		s->theirs = words->sum;
+	} else if (words->kind == VB__WORDS_READY && !s->door && !s->ready_heard) {
+		s->ready_heard = true;
+	} else if (words->kind == VB__WORDS_END && !s->agreed.sends && !s->end_heard) {
+		s->end_heard = true;
+		s->end = words->sum;
+	} else if (words->kind == VB__WORDS_VERDICT && s->agreed.sends) {
+		s->verdict_heard = true;
+	} else {
+		return fail_unexpected(s, err);
+	}
+	return 0;
+}
+
+int vb__session_listen(struct vb_session *s, struct vb_error *err)
+{
+	struct vb__words words;
+	int rc = 0;
+
+	/* Whoever gave the verdict may be gone: there is nothing more to hear. */
+	while (rc == 0 && !s->verdict_heard) {
+		rc = vb__session_hear(s, &words, err);
+		if (rc == 0)
+			rc = take_note(s, &words, err);
+	}
+	return rc == VB_ERR_AGAIN ? 0 : rc;
 }
 
 void vb__session_tell_failure(struct vb_session *s, const struct vb_error *failure)

@@ -73,22 +73,6 @@ static int make_pass(struct vb_session *s, unsigned number, bool sends, struct v
 	return vb__parley_derive(s->parley, "rail", number, pass->token, sizeof(pass->token), err);
 }
 
-/* Does the peer still want us? If it has given up, nobody will let us in any more. */
-static int check_peer(struct vb_session *s, struct vb_error *err)
-{
-	struct vb__words words;
-	int rc;
-
-	if (vb__plan_stopped(&s->plan))
-		return vb__fail_stopped(err);
-	do {
-		rc = vb__session_hear(s, &words, err);
-	} while (rc == 0 && words.kind == VB__WORDS_PROGRESS);
-	if (rc == 0)
-		return vb__session_fail_unexpected(s, err);
-	return rc == VB_ERR_AGAIN ? 0 : rc;
-}
-
 static int connect_rail(struct vb_session *s, const struct vb__settings *settings,
 			struct vb_channel **rail, struct vb_error *err)
 {
@@ -98,7 +82,9 @@ static int connect_rail(struct vb_session *s, const struct vb__settings *setting
 	if (rc)
 		return rc;
 	do {
-		rc = check_peer(s, err);
+		/* If the peer has given up, nobody will let us in any more. */
+		rc = vb__plan_stopped(&s->plan) ? vb__fail_stopped(err)
+						: vb__session_listen(s, err);
 		if (rc) {
 			vb__connecting_leave(connecting);
 			return rc;
@@ -107,12 +93,33 @@ static int connect_rail(struct vb_session *s, const struct vb__settings *setting
 	return vb__connecting_finish(connecting, -1, rail, err);
 }
 
+/* It may have been heard already, while the output was being opened. */
+static int await_ready(struct vb_session *s, struct vb_error *err)
+{
+	uint64_t until = deadline(s);
+	int rc;
+
+	while ((rc = vb__session_listen(s, err)) == 0 && !s->ready_heard) {
+		if (vb__plan_stopped(&s->plan))
+			return vb__fail_stopped(err);
+		if (vb__now_ns() >= until)
+			return vb__fail(err,
+					&(struct vb__failure){
+						.code = VB_ERR_TIMEOUT,
+						.operation = "wait for",
+						.object = s->peer,
+						.cause = "it does not let the data connections in",
+					});
+		vb__session_await(s, -1, until);
+	}
+	return rc;
+}
+
 /* The rails go the way the parley went. */
 static int connect_rails(struct vb_session *s, const struct vb__pass *passes, struct vb_error *err)
 {
 	struct vb__settings settings = s->plan.connection;
-	struct vb__words words;
-	int rc = vb__session_expect(s, VB__WORDS_READY, &words, deadline(s), err);
+	int rc = await_ready(s, err);
 
 	settings.fabric = vb__session_is_tcp(s) ? VB_FABRIC_OFI : VB_FABRIC_VERBS;
 	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++) {
