@@ -38,6 +38,7 @@ listens() { [ -n "$(port_in "$1")" ] || ! kill -0 "$2"; }
 start() {
 	local name=$1
 	shift
+	: >"$name.err" # what an earlier one said must not be taken for its words
 	"$@" >"$name.out" 2>"$name.err" &
 	server=$!
 	await 10 listens "$name.err" "$server"
