@@ -90,7 +90,7 @@ both_say() {
 
 # make FILE BYTES: of data that is like nothing else
 make() {
-	[ -e "$work/random" ] || head -c "$(natively && echo 16M || echo 4M)" /dev/urandom >"$work/random"
+	[ -e "$work/random" ] || head -c "$([ "$VB_FABRIC" = ofi ] && echo 16M || echo 4M)" /dev/urandom >"$work/random"
 	head -c "$2" "$work/random" >"$1"
 	[ "$(stat -c %s "$1")" -eq "$2" ] || fail "there is no more"
 }
