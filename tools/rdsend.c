@@ -5,6 +5,7 @@
 
 #include "common/command.h"
 #include "common/console.h"
+#include "common/interrupt.h"
 #include "common/setup.h"
 
 /* A command that could not start has written nothing, and that is its failure at the end. */
@@ -81,5 +82,8 @@ int main(int argc, char **argv)
 		code = (int)outcome_tell(&outcome);
 	}
 	key_wipe(&key);
+	/* A thread may still be connecting, in libraries that exit(3) would take down under it. */
+	if (interrupt_seen())
+		_exit(code);
 	return code;
 }
