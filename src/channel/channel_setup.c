@@ -84,6 +84,7 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	}
 	ch->ep = ep;
 	ch->settings = *settings;
+	ch->settings.give_up = NULL;
 	ch->pass = -1;
 	ch->posted = ch->done = ch->done_well = 1; /* tickets are positive */
 	pthread_mutex_init(&ch->lock, NULL);

@@ -302,6 +302,11 @@ static int try_all(struct candidate *c, unsigned count, const struct vb__setting
 	return hopeless == count ? -1 : 0;
 }
 
+static bool is_given_up(const struct vb__settings *settings)
+{
+	return settings->give_up && atomic_load(settings->give_up);
+}
+
 int vb__channel_connect(const char *host, const char *port, const struct vb__settings *settings,
 			struct vb_channel **channel, struct vb_error *err)
 {
@@ -324,7 +329,7 @@ int vb__channel_connect(const char *host, const char *port, const struct vb__set
 		rc = try_all(candidates, count, settings, deadline, channel);
 		if (rc > 0)
 			return 0;
-		if (rc < 0 || vb__now_ns() >= deadline)
+		if (rc < 0 || vb__now_ns() >= deadline || is_given_up(settings))
 			return fail_all(err, candidates, count, host, port,
 					settings->connect_timeout_ms);
 		pause_before(deadline, round++);

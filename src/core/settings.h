@@ -3,6 +3,9 @@
 #ifndef VB_CORE_SETTINGS_H
 #define VB_CORE_SETTINGS_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include <verbatim/error.h>
 #include <verbatim/options.h>
 
@@ -29,7 +32,8 @@ struct vb__settings {
 
 	/* What only the library's own channels use. */
 	enum vb__traffic traffic;
-	uint8_t token[16]; /* shown to the listener; all zero: none */
+	uint8_t token[16];	    /* shown to the listener; all zero: none */
+	const atomic_bool *give_up; /* connecting: set from another thread; or NULL */
 };
 
 int vb__settings_from(struct vb__settings *settings, const struct vb_options *options,

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -17,10 +18,14 @@
 
 #include "core/failure.h"
 
+/* A little longer than the connector pauses between two tries. */
+#define LEAVE_MS 400
+
 struct vb__connecting {
 	char host[256], port[32];
 	struct vb__settings settings;
 	int done_fd;
+	atomic_bool give_up;
 	pthread_mutex_t lock;
 	bool done, left_alone; /* whoever comes second cleans up */
 	int rc;
@@ -89,8 +94,12 @@ bool vb__connecting_await(struct vb__connecting *c, int fd, int other_fd)
 
 void vb__connecting_leave(struct vb__connecting *c)
 {
+	struct pollfd fd = { .fd = c->done_fd, .events = POLLIN };
 	bool done;
 
+	/* Mostly it is only waiting for its next try. */
+	atomic_store(&c->give_up, true);
+	poll(&fd, 1, LEAVE_MS);
 	pthread_mutex_lock(&c->lock);
 	done = c->done;
 	c->left_alone = !done;
@@ -110,6 +119,7 @@ int vb__connecting_start(const char *host, const char *port, const struct vb__se
 	snprintf(c->host, sizeof(c->host), "%s", host);
 	snprintf(c->port, sizeof(c->port), "%s", port);
 	c->settings = *settings;
+	c->settings.give_up = &c->give_up;
 	pthread_mutex_init(&c->lock, NULL);
 	rc = start(c, err);
 	if (rc)
