@@ -503,6 +503,9 @@ const char *vb_listener_description(const struct vb_listener *l)
 
 void vb__listener_expect(struct vb_listener *l, const struct vb__pass *passes, unsigned count)
 {
+	for (struct coming *c = l->coming; c; c = c->next)
+		if (c->channel->pass >= 0)
+			c->channel->pass = VB__PASS_STALE;
 	l->pass_count = count;
 	for (unsigned i = 0; i < count; i++) {
 		l->passes[i] = passes[i];

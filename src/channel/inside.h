@@ -76,6 +76,9 @@ struct vb__pass {
 void vb__listener_expect(struct vb_listener *listener, const struct vb__pass *passes,
 			 unsigned count);
 
+/* For one that was expected before the expectations were replaced. */
+#define VB__PASS_STALE (-2)
+
 /* The number of the pass by which an accepted channel came in, or negative. */
 int vb__channel_pass(const struct vb_channel *channel);
 

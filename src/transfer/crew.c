@@ -34,6 +34,8 @@ int vb__crew_open(struct vb__crew *c, struct vb_session *session, struct vb_erro
 		vb__fail_errno(err, errno, "eventfd", NULL);
 		if (c->cancel_fd >= 0)
 			close(c->cancel_fd);
+		if (c->done_fd >= 0)
+			close(c->done_fd);
 		return err ? (int)err->code : VB_ERR_SYSTEM;
 	}
 	pthread_mutex_init(&c->lock, NULL);
@@ -81,6 +83,11 @@ int vb__crew_start(struct vb__crew *c, unsigned count,
 
 void vb__crew_fail(struct vb__crew *c, const struct vb_error *failure)
 {
+	static const struct vb_error unknown = { .code = VB_ERR_IO,
+						 .cause = "it failed without saying why" };
+
+	if (failure->code == VB_OK) /* at_end may forget to */
+		failure = &unknown;
 	pthread_mutex_lock(&c->lock);
 	vb__fail_again(&c->failure, failure);
 	c->failed = true;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/failure.h"
 
@@ -99,4 +100,11 @@ void vb__fd_enlarge_pipe(int fd)
 
 	if (now > 0 && now < PIPE_BYTES)
 		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
+}
+
+int vb__fd_flush(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return copy < 0 || close(copy) ? errno : 0;
 }

@@ -47,4 +47,7 @@ void vb__fd_name(struct vb__fd_name *name, int fd, const char *path);
 /* More fits in, and reader and writer take turns less often. A failure is none. */
 void vb__fd_enlarge_pipe(int fd);
 
+/* What close would say: some file systems (NFS, FUSE) tell of a full disk only then. 0 or an errno. */
+int vb__fd_flush(int fd);
+
 #endif

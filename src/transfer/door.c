@@ -155,7 +155,7 @@ static int next_arrival(struct vb_door *d, bool for_rails, struct vb_channel **r
 			*rail = channel;
 			return 0;
 		}
-		if (d->guest_count < GUESTS_MAX)
+		if (vb__channel_pass(channel) != VB__PASS_STALE && d->guest_count < GUESTS_MAX)
 			welcome(d, channel);
 		else
 			vb_channel_abort(channel);

@@ -59,15 +59,16 @@ static void work(struct vb__crew *crew, unsigned number)
 	struct vb_channel *rail = crew->session->rails[number % crew->session->rail_count];
 	struct vb_error err = { .code = VB_OK };
 	struct vb__loan loan;
-	int rc;
+	int rc = 0;
 
-	while ((rc = vb__channel_recv_loan(rail, &loan, &err)) == 0) {
-		rc = store(r, &loan, &err);
-		vb__channel_give_back(rail, &loan);
+	while (rc == 0 && !vb__crew_failed(crew)) {
+		rc = vb__channel_recv_loan(rail, &loan, &err);
 		if (rc)
 			break;
+		rc = store(r, &loan, &err);
+		vb__channel_give_back(rail, &loan);
 	}
-	if (rc != VB_ERR_EOF)
+	if (rc && rc != VB_ERR_EOF)
 		vb__crew_fail(crew, &err);
 }
 

@@ -209,6 +209,7 @@ static void conduct(struct sending *s)
 	if (vb__crew_do(&s->crew, finish) != 0)
 		return;
 	end.sum = s->crew.sum;
+	session->end_said = true;
 	if (vb__session_say(session, &end, &err) != 0)
 		vb__crew_fail(&s->crew, &err);
 	else

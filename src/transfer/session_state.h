@@ -55,6 +55,7 @@ struct vb_session {
 	/* What the peer has said in the transfer. */
 	struct vb__sum theirs; /* PROGRESS */
 	bool ready_heard, end_heard, verdict_heard;
+	bool end_said; /* by us: only then can there be a verdict */
 	struct vb__sum end;
 
 	struct vb__terms agreed;

@@ -135,6 +135,9 @@ static int file_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_er
 		return rc;
 	if (f->fsync && fsync(f->temp.fd))
 		return vb__fail_io(err, errno, "fsync", f->name.text);
+	rc = vb__fd_flush(f->temp.fd);
+	if (rc)
+		return fail_write(f, rc, err);
 	rc = vb__tempfile_commit(&f->temp, f->fsync, f->name.text, err);
 	if (rc)
 		return rc;

@@ -242,6 +242,10 @@ static int check_whole(struct stream_sink *s, uint64_t total_bytes, struct vb_er
 /* Pipes and the like cannot be synced, and need not be. */
 static int sync_output(const struct stream_sink *s, struct vb_error *err)
 {
+	int errnum = s->steady ? vb__fd_flush(s->fd) : 0;
+
+	if (errnum)
+		return vb__fail_io(err, errnum, "close", s->name.text);
 	if (!s->fsync || !fsync(s->fd) || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
 		return 0;
 	return vb__fail_io(err, errno, "fsync", s->name.text);

@@ -123,7 +123,7 @@ static int take_note(struct vb_session *s, const struct vb__words *words, struct
 	} else if (words->kind == VB__WORDS_END && !s->agreed.sends && !s->end_heard) {
 		s->end_heard = true;
 		s->end = words->sum;
-	} else if (words->kind == VB__WORDS_VERDICT && s->agreed.sends) {
+	} else if (words->kind == VB__WORDS_VERDICT && s->end_said) {
 		s->verdict_heard = true;
 	} else {
 		return fail_unexpected(s, err);

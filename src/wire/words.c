@@ -128,6 +128,9 @@ static bool decode_verdict(struct vb_error *err, const uint8_t *from, size_t len
 		.native_kind = from[3],
 		.native = (int)vb__get32(from + 4),
 	};
+	/* These say something about a call, not about a transfer. */
+	if (err->code == VB_ERR_AGAIN || err->code == VB_ERR_EOF)
+		return false;
 	return get_text(err->operation, sizeof(err->operation), &at, end) &&
 	       get_text(err->object, sizeof(err->object), &at, end) &&
 	       get_text(err->cause, sizeof(err->cause), &at, end) &&
