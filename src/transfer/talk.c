@@ -133,7 +133,7 @@ static int take_note(struct vb_session *s, const struct vb__words *words, struct
 
 int vb__session_listen(struct vb_session *s, struct vb_error *err)
 {
-	struct vb__words words;
+	struct vb__words words = { .kind = VB__WORDS_PROGRESS };
 	int rc = 0;
 
 	/* Whoever gave the verdict may be gone: there is nothing more to hear. */
