@@ -297,6 +297,21 @@ void vb__channel_wait(struct vb_channel *ch, unsigned news)
 	vb__loop_tell(ch, ch->loop.watched);
 }
 
+/*
+ * Another thread may be asleep on the same descriptor. A wake that is found there is for that one: it
+ * is no news to us, and is set again, or that thread would miss it.
+ */
+static bool arm_beside_sleeper(struct vb_channel *ch)
+{
+	bool armed = vb__ep_arm(ch->ep) == 0;
+
+	if (!armed && ch->sleeper_for) {
+		armed = vb__ep_arm(ch->ep) == 0;
+		vb__ep_wake(ch->ep);
+	}
+	return armed;
+}
+
 bool vb__channel_would_block(struct vb_channel *ch, unsigned news)
 {
 	bool sender = news & (VB__NEWS_SENT | VB__NEWS_ROOM), quiet;
@@ -306,10 +321,8 @@ bool vb__channel_would_block(struct vb_channel *ch, unsigned news)
 	quiet = vb__channel_progress(ch) == 0;
 	vb__packet_post_control(ch);
 	ch->blocked_senders -= sender;
-	quiet = quiet && vb__ep_arm(ch->ep) == 0;
+	quiet = quiet && arm_beside_sleeper(ch);
 	if (quiet)
 		vb__loop_waits(ch, news | VB__NEWS_STATE);
-	if (ch->sleeper_for)
-		vb__ep_wake(ch->ep); /* it was armed for that thread, which must look again */
 	return quiet;
 }

@@ -557,6 +557,43 @@ static void taken_client(struct side *side)
 	close_well(ch);
 }
 
+/* Reads nothing until it is told to. */
+static void busy_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+	ssize_t n;
+
+	await_step(side, 0);
+	while ((n = vb_channel_recv(ch, &message, NULL)) >= 0)
+		CHECK_EQ(n, 100);
+	CHECK_EQ(n, VB_ERR_EOF);
+	close_well(ch);
+}
+
+/* While a thread of the library may be waiting for room, the loop's calls come back, and it sleeps. */
+static void loop_without_room_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct pollfd p = { .fd = vb_channel_fd(ch), .events = POLLIN };
+	uint8_t buffer[100] = { 0 };
+	const void *message;
+	unsigned wakes = 0;
+
+	while (vb_channel_try_send(ch, buffer, sizeof(buffer), NULL) == 0)
+		;
+	for (int i = 0; i < 5; i++) {
+		sleep_ms(20); /* it has fallen asleep by now, or not: both must do */
+		CHECK_EQ(vb_channel_try_recv(ch, &message, NULL), VB_ERR_AGAIN);
+		CHECK_EQ(vb_channel_try_send(ch, buffer, sizeof(buffer), NULL), VB_ERR_AGAIN);
+		while (poll(&p, 1, 50) > 0 && wakes++ < 100)
+			vb_channel_try_recv(ch, &message, NULL);
+	}
+	CHECK(wakes < 100);
+	signal_step(side, 0);
+	close_well(ch);
+}
+
 #define MANY 100
 
 /*
@@ -708,6 +745,7 @@ const struct test channel_tests[] = {
 	  zero_copy_client },
 	{ "event_loop_needs_no_blocking_call", nonblocking_server, nonblocking_client },
 	{ "event_loop_is_woken_for_what_another_call_took", taken_server, taken_client },
+	{ "event_loop_without_room_sleeps", busy_server, loop_without_room_client },
 	{ "hundred_connections_to_one_listener", small_many_server, small_many_client },
 	{ "descriptors_are_given_back_after_each_connection", again_server, again_client },
 	{ "channel_and_listener_tell_what_was_chosen", describe_server, describe_client },
