@@ -162,7 +162,9 @@ static void tell_progress(struct vb__crew *c)
 	struct vb__words words = { .kind = VB__WORDS_PROGRESS, .sum = current(c) };
 	struct vb_error err = { .code = VB_OK };
 
-	if (vb__session_say(c->session, &words, &err) != 0)
+	/* A peer that does not listen is not told more and more. */
+	if (vb__parley_flush(c->session->parley, NULL) != VB_ERR_AGAIN &&
+	    vb__session_say(c->session, &words, &err) != 0)
 		vb__crew_fail(c, &err);
 }
 

@@ -99,10 +99,8 @@ static int fail_tls(struct vb__parley *p)
 
 /* ---- The stream of TLS, in pieces ---- */
 
-typedef int (*send_fn)(struct vb_channel *, const void *, size_t, struct vb_error *);
-
 /* Sends what TLS has to say; what could not be sent waits for the next time. */
-static int flush(struct vb__parley *p, send_fn send, struct vb_error *err)
+static int flush(struct vb__parley *p, struct vb_error *err)
 {
 	size_t limit = vb_channel_max_message(p->channel);
 	int n, rc;
@@ -116,7 +114,7 @@ static int flush(struct vb__parley *p, send_fn send, struct vb_error *err)
 				return 0;
 			p->piece_bytes = (size_t)n;
 		}
-		rc = send(p->channel, p->piece, p->piece_bytes, err);
+		rc = vb_channel_try_send(p->channel, p->piece, p->piece_bytes, err);
 		if (rc)
 			return rc;
 		p->piece_bytes = 0;
@@ -153,7 +151,7 @@ static int conclude(struct vb__parley *p, int rc, struct vb_error *err)
 	ERR_clear_error();
 	if (rc == 0)
 		return 0;
-	flush(p, vb_channel_try_send, NULL); /* also what TLS answers by itself */
+	flush(p, NULL); /* also what TLS answers by itself */
 	return rc == VB_ERR_AGAIN ? rc : vb__fail_again(err, &p->failure);
 }
 
@@ -288,7 +286,7 @@ void vb__parley_close(struct vb__parley *p)
 		return;
 	if (p->proven && !p->failure.code) {
 		SSL_shutdown(p->ssl);
-		flush(p, vb_channel_try_send, NULL);
+		flush(p, NULL);
 	}
 	SSL_free(p->ssl);
 	SSL_CTX_free(p->context);
@@ -350,7 +348,7 @@ int vb__parley_prove(struct vb__parley *p, struct vb_error *err)
 	if (p->failure.code)
 		return vb__fail_again(err, &p->failure);
 	do {
-		rc = flush(p, vb_channel_try_send, &p->failure);
+		rc = flush(p, &p->failure);
 		if (rc || p->proven)
 			break;
 		rc = shake_hands(p);
@@ -386,7 +384,15 @@ int vb__parley_say(struct vb__parley *p, const void *words, size_t len, struct v
 	if (!SSL_write_ex(p->ssl, p->said, LENGTH_BYTES + len, &written))
 		return conclude(p, fail_tls(p), err);
 	/* If it cannot be sent the peer is gone, but what it said before can still be heard. */
-	return flush(p, vb_channel_send, err);
+	rc = flush(p, err);
+	return rc == VB_ERR_AGAIN ? 0 : rc;
+}
+
+int vb__parley_flush(struct vb__parley *p, struct vb_error *err)
+{
+	int rc = check_ready(p, "say", err);
+
+	return rc ? rc : flush(p, err);
 }
 
 /* How much of what is being heard is still missing; 0: it is complete. */
@@ -442,6 +448,7 @@ ssize_t vb__parley_hear(struct vb__parley *p, const void **words, struct vb_erro
 
 	if (rc)
 		return rc;
+	flush(p, NULL);
 	do {
 		rc = read_on(p);
 		if (rc == VB_ERR_AGAIN)

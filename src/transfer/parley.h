@@ -69,8 +69,14 @@ int vb__parley_open(struct vb_channel *channel, const struct vb__secret *secret,
  */
 int vb__parley_prove(struct vb__parley *parley, struct vb_error *err);
 
-/* Says `len` bytes, 1 to VB__PARLEY_MAX. Blocks only while the peer has no room. */
+/*
+ * Says `len` bytes, 1 to VB__PARLEY_MAX. Never blocks: while the peer has no room they are kept,
+ * and go with the next say, hear or flush.
+ */
 int vb__parley_say(struct vb__parley *parley, const void *words, size_t len, struct vb_error *err);
+
+/* VB_ERR_AGAIN while something that was said is still kept. */
+int vb__parley_flush(struct vb__parley *parley, struct vb_error *err);
 
 /*
  * What the peer said next, all of one say, and its length; VB_ERR_AGAIN if nothing yet. Never blocks.

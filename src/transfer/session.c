@@ -187,8 +187,9 @@ void vb__session_close_rails(struct vb_session *s)
 /* Until the peer's library has our last words, or the time is over. */
 static void await_heard(struct vb_session *s, uint64_t deadline_ns)
 {
-	while (vb_channel_try_finish(s->channel, NULL) == VB_ERR_AGAIN &&
-	       vb__now_ns() < deadline_ns)
+	while (vb__now_ns() < deadline_ns &&
+	       (vb__parley_flush(s->parley, NULL) == VB_ERR_AGAIN ||
+		vb_channel_try_finish(s->channel, NULL) == VB_ERR_AGAIN))
 		vb__session_await(s, -1, deadline_ns);
 }
 
