@@ -47,6 +47,11 @@ struct vb_progress {
 	uint64_t total_bytes; /* UINT64_MAX: not known */
 	uint64_t elapsed_ns;
 	unsigned filled_here, filled_there; /* buffers in use, in percent */
+
+	/* Of trees. */
+	uint64_t files, total_files; /* done, and found so far */
+	bool counting;		     /* the totals still grow */
+	char name[256];		     /* one that is under way, its end if it is long */
 };
 
 typedef void (*vb_progress_fn)(void *arg, const struct vb_progress *progress);

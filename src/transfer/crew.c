@@ -153,8 +153,11 @@ static void show_progress(struct vb__crew *c)
 		.filled_there = c->session->theirs.filled,
 	};
 
-	if (plan->progress)
-		plan->progress(plan->progress_arg, &progress);
+	if (!plan->progress)
+		return;
+	if (c->progress)
+		c->progress(c, &progress);
+	plan->progress(plan->progress_arg, &progress);
 }
 
 static void tell_progress(struct vb__crew *c)
@@ -166,6 +169,25 @@ static void tell_progress(struct vb__crew *c)
 	if (vb__parley_flush(c->session->parley, NULL) != VB_ERR_AGAIN &&
 	    vb__session_say(c->session, &words, &err) != 0)
 		vb__crew_fail(c, &err);
+}
+
+/* As many notes as the peer has room for. */
+static void say_notes(struct vb__crew *c)
+{
+	uint8_t note[VB__NOTE_ROOM];
+	struct vb__words words = { .kind = VB__WORDS_NOTE };
+	struct vb_error err = { .code = VB_OK };
+
+	c->silent = !c->speak;
+	while (!c->silent && vb__parley_flush(c->session->parley, NULL) != VB_ERR_AGAIN) {
+		words.note.bytes = note;
+		words.note.len = c->speak(c, note, sizeof(note));
+		c->silent = words.note.len == 0;
+		if (!c->silent && vb__session_say(c->session, &words, &err) != 0) {
+			vb__crew_fail(c, &err);
+			return;
+		}
+	}
 }
 
 /* Shows and tells what is due; returns when it is time again. */
@@ -244,12 +266,23 @@ int vb__crew_conduct(struct vb__crew *c, bool (*over)(const struct vb__crew *cre
 			vb__crew_fail(c, &err);
 		}
 		next = keep_time(c);
+		say_notes(c);
 		if (is_over(c, over))
 			return c->failure.code;
 		vb__session_await(c->session, c->done_fd, next);
 		while (read(c->done_fd, &wakes, sizeof(wakes)) < 0 && errno == EINTR)
 			;
 	}
+}
+
+static bool is_silent(const struct vb__crew *c)
+{
+	return c->silent;
+}
+
+int vb__crew_speak_out(struct vb__crew *c)
+{
+	return vb__crew_conduct(c, is_silent);
 }
 
 static void join(struct vb__crew *c)

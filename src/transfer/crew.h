@@ -15,7 +15,11 @@ struct vb__crew {
 	struct vb_session *session;
 	void (*work)(struct vb__crew *crew, unsigned number);
 	int cancel_fd; /* readable: give up */
-	int done_fd;   /* readable: a worker is done */
+	int done_fd;   /* readable: a worker is done, or there is something to say */
+
+	/* Or NULL: the next note to say, see sink.h; and what else there is to show. */
+	size_t (*speak)(struct vb__crew *crew, void *note, size_t room);
+	void (*progress)(struct vb__crew *crew, struct vb_progress *progress);
 	pthread_t threads[VB_WORKERS_MAX];
 	unsigned thread_count;
 	uint64_t start_ns;
@@ -30,6 +34,7 @@ struct vb__crew {
 
 	/* The conductor's own. */
 	uint64_t progress_ns, telling_ns; /* when it is time for the next */
+	bool silent;			  /* there was nothing more to say */
 };
 
 /* On failure there is nothing to close. */
@@ -45,6 +50,9 @@ bool vb__crew_failed(struct vb__crew *crew);
 
 /* For workers: a block is sent or stored. */
 void vb__crew_count(struct vb__crew *crew, const struct vb__block *block);
+
+/* Says all notes that there are to say, however long that takes. Returns the failure. */
+int vb__crew_speak_out(struct vb__crew *crew);
 
 /* Conducts until `over` or a failure, which is returned. */
 int vb__crew_conduct(struct vb__crew *crew, bool (*over)(const struct vb__crew *crew));

@@ -5,11 +5,11 @@
  */
 #include "core/clock.h"
 #include "transfer/crew.h"
-#include "transfer/sink.h"
+#include "transfer/engine.h"
 
 struct receiving {
 	struct vb__crew crew;
-	const struct vb_output *output;
+	const struct vb__demand *demand;
 	struct vb__sink *sink;
 };
 
@@ -34,7 +34,10 @@ static int check(const struct vb__crew *crew, struct vb__block *block, const str
 	if (vb__block_hash(block, loan->data) != block->hash)
 		return fail_block(crew, VB_ERR_CORRUPT,
 				  "a block was changed on its way; it was not written", err);
-	if (block->file != 0 || block->offset + block->length > total)
+	if (crew->session->agreed.tree) /* its sink knows */
+		return 0;
+	if (block->file != 0 || block->flags & ~(uint32_t)VB__BLOCK_HOLE ||
+	    block->offset + block->length > total)
 		return fail_block(crew, VB_ERR_PROTOCOL, "a block does not belong to the transfer",
 				  err);
 	return 0;
@@ -109,7 +112,8 @@ static void conduct(struct receiving *r)
 	/* Every rail needs one of its own, see sink.h. */
 	workers = workers < rails ? rails : workers;
 	if (vb__crew_start(&r->crew, workers, work, &err) != 0 ||
-	    vb__crew_conduct(&r->crew, all_heard) != 0 || vb__crew_do(&r->crew, finish) != 0)
+	    vb__crew_conduct(&r->crew, all_heard) != 0 || vb__crew_do(&r->crew, finish) != 0 ||
+	    vb__crew_speak_out(&r->crew) != 0)
 		return;
 	if (vb__session_say(session, &verdict, &err) != 0)
 		vb__crew_fail(&r->crew, &err);
@@ -124,6 +128,7 @@ static void open_sink(struct vb__crew *crew, unsigned number)
 		.direct = session->plan.direct,
 		.fsync = session->plan.fsync,
 		.cancel_fd = crew->cancel_fd,
+		.wake_fd = crew->done_fd,
 	};
 	struct vb__origin origin = {
 		.total_bytes = session->agreed.total_bytes,
@@ -133,16 +138,33 @@ static void open_sink(struct vb__crew *crew, unsigned number)
 	struct vb_error err = { .code = VB_OK };
 
 	(void)number;
-	if (vb__sink_open(r->output, &origin, &options, &r->sink, &err) != 0)
+	if (r->demand->open(r->demand, &origin, &options, &r->sink, &err) != 0)
 		vb__crew_fail(crew, &err);
+}
+
+static size_t speak(struct vb__crew *crew, void *note, size_t room)
+{
+	struct vb__sink *sink = ((struct receiving *)crew)->sink;
+
+	return sink->ops->speak(sink, note, room);
+}
+
+static void progress(struct vb__crew *crew, struct vb_progress *progress)
+{
+	struct vb__sink *sink = ((struct receiving *)crew)->sink;
+
+	if (sink && sink->ops->progress)
+		sink->ops->progress(sink, progress);
 }
 
 static int receive_all(struct receiving *r, struct vb_error *err)
 {
 	struct vb_session *session = r->crew.session;
-	int rc = vb__session_answer(session, err);
+	int rc = vb__session_answer(session, r->demand->tree, err);
 
 	if (rc == 0 && vb__crew_do(&r->crew, open_sink) == 0) {
+		r->crew.speak = r->sink->ops->speak ? speak : NULL;
+		r->crew.progress = progress;
 		rc = vb__session_open_rails(session, false, err);
 		if (rc == 0)
 			conduct(r);
@@ -155,11 +177,11 @@ static int receive_all(struct receiving *r, struct vb_error *err)
 	return rc;
 }
 
-int vb_session_receive(struct vb_session *session, const struct vb_output *output,
+int vb__session_demand(struct vb_session *session, const struct vb__demand *demand,
 		       struct vb_report *report, struct vb_error *err)
 {
 	struct vb_error local = { .code = VB_OK };
-	struct receiving r = { .output = output };
+	struct receiving r = { .demand = demand };
 	int rc;
 
 	err = err ? err : &local;
@@ -174,4 +196,25 @@ int vb_session_receive(struct vb_session *session, const struct vb_output *outpu
 		vb__crew_report(&r.crew, report);
 	vb__crew_close(&r.crew);
 	return rc;
+}
+
+struct one_output {
+	struct vb__demand demand;
+	const struct vb_output *output;
+};
+
+static int open_output(const struct vb__demand *demand, const struct vb__origin *origin,
+		       const struct vb__sink_options *options, struct vb__sink **sink,
+		       struct vb_error *err)
+{
+	return vb__sink_open(((const struct one_output *)demand)->output, origin, options, sink,
+			     err);
+}
+
+int vb_session_receive(struct vb_session *session, const struct vb_output *output,
+		       struct vb_report *report, struct vb_error *err)
+{
+	struct one_output one = { .demand.open = open_output, .output = output };
+
+	return vb__session_demand(session, &one.demand, report, err);
 }

@@ -9,7 +9,7 @@
 
 #include "core/clock.h"
 #include "transfer/crew.h"
-#include "transfer/source.h"
+#include "transfer/engine.h"
 
 /* With a limit, at least so many blocks in a second. */
 #define BLOCKS_PER_SECOND 10u
@@ -125,8 +125,8 @@ static void pass_turn(struct sending *s, const struct carried *c)
 static int carry(struct sending *s, struct carried *c, struct vb_error *err)
 {
 	struct vb_channel *rail = s->crew.session->rails[c->rail];
-	uint64_t bytes = vb__block_data_bytes(&c->block);
 	int rc = s->source->ops->fill(s->source, c->loan.data, &c->block, err);
+	uint64_t bytes = vb__block_data_bytes(&c->block);
 
 	if (rc == 0) {
 		c->block.hash = vb__block_hash(&c->block, c->loan.data);
@@ -220,6 +220,7 @@ static int agree(struct vb_session *session, const struct vb__source *source, st
 {
 	struct vb__terms ours = {
 		.sends = true,
+		.tree = source->ops->hear != NULL,
 		.sparse = source->sparse,
 		.mode = (uint16_t)source->mode,
 		.total_bytes = source->total_bytes,
@@ -229,13 +230,24 @@ static int agree(struct vb_session *session, const struct vb__source *source, st
 	return vb__session_propose(session, &ours, err);
 }
 
-static int send_all(struct sending *s, const struct vb_input *input, struct vb_error *err)
+static void progress(struct vb__crew *crew, struct vb_progress *progress)
+{
+	struct vb__source *source = ((struct sending *)crew)->source;
+
+	if (source && source->ops->progress)
+		source->ops->progress(source, progress);
+}
+
+static int send_all(struct sending *s, const struct vb__supply *supply, struct vb_error *err)
 {
 	struct vb_session *session = s->crew.session;
-	int rc = vb__source_open(input, session->plan.direct, s->crew.cancel_fd, &s->source, err);
+	int rc = supply->open(supply, &session->plan, s->crew.cancel_fd, &s->source, err);
 
 	if (rc == 0)
 		rc = agree(session, s->source, err);
+	if (rc == 0 && s->source->ops->hear)
+		session->notes_to = s->source;
+	s->crew.progress = progress;
 	if (rc == 0)
 		rc = vb__session_open_rails(session, true, err);
 	if (rc)
@@ -243,13 +255,14 @@ static int send_all(struct sending *s, const struct vb_input *input, struct vb_e
 	else
 		conduct(s);
 	rc = vb__crew_conclude(&s->crew, err);
+	session->notes_to = NULL;
 	if (s->source)
 		s->source->ops->close(s->source);
 	return rc;
 }
 
-int vb_session_send(struct vb_session *session, const struct vb_input *input,
-		    struct vb_report *report, struct vb_error *err)
+int vb__session_supply(struct vb_session *session, const struct vb__supply *supply,
+		       struct vb_report *report, struct vb_error *err)
 {
 	struct vb_error local = { .code = VB_OK };
 	struct sending s = { .ended = false };
@@ -263,10 +276,30 @@ int vb_session_send(struct vb_session *session, const struct vb_input *input,
 	if (rc)
 		return rc;
 	pthread_mutex_init(&s.order, NULL);
-	rc = send_all(&s, input, err);
+	rc = send_all(&s, supply, err);
 	if (report)
 		vb__crew_report(&s.crew, report);
 	pthread_mutex_destroy(&s.order);
 	vb__crew_close(&s.crew);
 	return rc;
+}
+
+struct one_input {
+	struct vb__supply supply;
+	const struct vb_input *input;
+};
+
+static int open_input(const struct vb__supply *supply, const struct vb__plan *plan, int cancel_fd,
+		      struct vb__source **source, struct vb_error *err)
+{
+	return vb__source_open(((const struct one_input *)supply)->input, plan->direct, cancel_fd,
+			       source, err);
+}
+
+int vb_session_send(struct vb_session *session, const struct vb_input *input,
+		    struct vb_report *report, struct vb_error *err)
+{
+	struct one_input one = { .supply.open = open_input, .input = input };
+
+	return vb__session_supply(session, &one.supply, report, err);
 }

@@ -57,6 +57,7 @@ struct vb_session {
 	bool ready_heard, end_heard, verdict_heard;
 	bool end_said; /* by us: only then can there be a verdict */
 	struct vb__sum end;
+	struct vb__source *notes_to; /* who hears them; NULL: there must be none */
 
 	struct vb__terms agreed;
 	struct vb_channel *rails[VB_RAILS_MAX];
@@ -82,7 +83,7 @@ void vb__session_close_rails(struct vb_session *session);
 /* The sender proposes, the receiver answers; what they agree on is in session->agreed. */
 int vb__session_propose(struct vb_session *session, const struct vb__terms *ours,
 			struct vb_error *err);
-int vb__session_answer(struct vb_session *session, struct vb_error *err);
+int vb__session_answer(struct vb_session *session, bool tree, struct vb_error *err);
 
 /* Opens all rails; they are closed with the session. */
 int vb__session_open_rails(struct vb_session *session, bool sends, struct vb_error *err);

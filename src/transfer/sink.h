@@ -44,12 +44,23 @@ struct vb__sink_ops {
 
 	/* Frees it. Without a `finish` that succeeded nothing is left behind. */
 	void (*close)(struct vb__sink *sink);
+
+	/*
+	 * Or NULL: takes what the sink has to say to the source, up to `room` bytes; returns how many,
+	 * 0 if nothing. Must not block. Called again and again after wake_fd was written to, and
+	 * before the end until it returns 0.
+	 */
+	size_t (*speak)(struct vb__sink *sink, void *note, size_t room);
+
+	/* Or NULL: fills in what it knows better than the engine. Any thread. */
+	void (*progress)(struct vb__sink *sink, struct vb_progress *progress);
 };
 
 struct vb__sink_options {
 	enum vb_direct direct;
 	bool fsync;
 	int cancel_fd; /* readable: the transfer is given up, nothing may block any longer; or -1 */
+	int wake_fd;   /* an eventfd, for sinks that speak; or -1 */
 };
 
 /*

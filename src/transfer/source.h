@@ -30,8 +30,12 @@ struct vb__source_ops {
 	int (*next)(struct vb__source *source, void *buffer, size_t room, struct vb__block *block,
 		    struct vb_error *err);
 
-	/* Reads the block's data if `next` has not. Any number of threads. `buffer` is page-aligned. */
-	int (*fill)(struct vb__source *source, void *buffer, const struct vb__block *block,
+	/*
+	 * Reads the block's data if `next` has not; `buffer`, which is page-aligned, is as `next` has
+	 * left it. Any number of threads. May make the block shorter, but not empty. If the
+	 * transfer fails it is not called for every block.
+	 */
+	int (*fill)(struct vb__source *source, void *buffer, struct vb__block *block,
 		    struct vb_error *err);
 
 	/*
@@ -41,6 +45,12 @@ struct vb__source_ops {
 	int (*finish)(struct vb__source *source, struct vb_error *err);
 
 	void (*close)(struct vb__source *source);
+
+	/* Or NULL: what the sink at the other end has to say. Must not block. */
+	int (*hear)(struct vb__source *source, const void *note, size_t len, struct vb_error *err);
+
+	/* Or NULL: fills in what it knows better than the engine. Any thread. */
+	void (*progress)(struct vb__source *source, struct vb_progress *progress);
 };
 
 /*

@@ -128,7 +128,7 @@ static bool is_cold(const struct file_source *f, const struct vb__block *block)
 	return true;
 }
 
-static int file_fill(struct vb__source *source, void *buffer, const struct vb__block *block,
+static int file_fill(struct vb__source *source, void *buffer, struct vb__block *block,
 		     struct vb_error *err)
 {
 	struct file_source *f = file_of(source);

@@ -103,7 +103,7 @@ static int stream_next(struct vb__source *source, void *buffer, size_t room,
 	return 1;
 }
 
-static int stream_fill(struct vb__source *source, void *buffer, const struct vb__block *block,
+static int stream_fill(struct vb__source *source, void *buffer, struct vb__block *block,
 		       struct vb_error *err)
 {
 	(void)source, (void)buffer, (void)block, (void)err;

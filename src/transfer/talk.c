@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "transfer/session_state.h"
+#include "transfer/source.h"
 
 int vb__session_say(struct vb_session *s, const struct vb__words *words, struct vb_error *err)
 {
@@ -125,6 +126,8 @@ static int take_note(struct vb_session *s, const struct vb__words *words, struct
 		s->end = words->sum;
 	} else if (words->kind == VB__WORDS_VERDICT && s->end_said) {
 		s->verdict_heard = true;
+	} else if (words->kind == VB__WORDS_NOTE && s->notes_to) {
+		return s->notes_to->ops->hear(s->notes_to, words->note.bytes, words->note.len, err);
 	} else {
 		return fail_unexpected(s, err);
 	}

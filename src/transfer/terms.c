@@ -46,7 +46,7 @@ int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, stru
 	return 0;
 }
 
-int vb__session_answer(struct vb_session *s, struct vb_error *err)
+int vb__session_answer(struct vb_session *s, bool tree, struct vb_error *err)
 {
 	struct vb__words words;
 	int rc = vb__session_expect(s, VB__WORDS_TERMS, &words, deadline(s), err);
@@ -57,6 +57,10 @@ int vb__session_answer(struct vb_session *s, struct vb_error *err)
 		return rc;
 	if (!words.terms.sends)
 		return vb__fail_invalid(err, "transfer", "both sides want to receive");
+	if (words.terms.tree != tree)
+		return vb__fail_invalid(err, "transfer",
+					tree ? "the peer sends one file, not a tree"
+					     : "the peer sends a tree, not one file");
 	s->agreed = words.terms;
 	s->agreed.sends = false;
 	vb__plan_restrict(&s->plan, vb__session_is_tcp(s), &s->agreed);

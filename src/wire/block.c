@@ -50,7 +50,11 @@ bool vb__block_decode(struct vb__block *block, const uint8_t *message, size_t re
 		.flags = vb__get32(trailer + 20),
 		.hash = vb__get64(trailer + HASHED),
 	};
-	if (block->flags & ~(uint32_t)VB__BLOCK_HOLE || vb__get64(trailer + 24) != 0)
+	/* It is at most one of these. */
+	if (block->flags != 0 && block->flags != VB__BLOCK_HOLE &&
+	    block->flags != VB__BLOCK_OFFERS && block->flags != VB__BLOCK_PARCELS)
+		return false;
+	if (vb__get64(trailer + 24) != 0)
 		return false;
 	return block->length && block->offset + block->length > block->offset &&
 	       vb__block_data_bytes(block) == received - VB__BLOCK_TRAILER;

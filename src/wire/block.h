@@ -13,13 +13,15 @@
 #define VB__BLOCK_TRAILER 40u
 
 enum vb__block_flag {
-	VB__BLOCK_HOLE = 1, /* zeros that are not sent */
+	VB__BLOCK_HOLE = 1,    /* zeros that are not sent */
+	VB__BLOCK_OFFERS = 2,  /* of a tree: see wire/offer.h */
+	VB__BLOCK_PARCELS = 4, /* likewise */
 };
 
 struct vb__block {
 	uint64_t offset; /* within the file or stream */
 	uint64_t length; /* bytes; of a hole any number */
-	uint32_t file;	 /* which one; 0 in a transfer of one */
+	uint32_t file;	 /* which one; 0 in a transfer of one, and for offers and parcels */
 	uint32_t flags;
 	uint64_t hash; /* XXH3 of the data, seeded with all of the above */
 };

@@ -14,11 +14,13 @@
 
 #define FLAG_SENDS 1u
 #define FLAG_SPARSE 2u
+#define FLAG_TREE 4u
 
 static size_t encode_terms(uint8_t *to, const struct vb__terms *terms)
 {
 	vb__put16(to + 1,
-		  (uint16_t)((terms->sends ? FLAG_SENDS : 0) | (terms->sparse ? FLAG_SPARSE : 0)));
+		  (uint16_t)((terms->sends ? FLAG_SENDS : 0) | (terms->sparse ? FLAG_SPARSE : 0) |
+			     (terms->tree ? FLAG_TREE : 0)));
 	vb__put16(to + 3, terms->mode);
 	vb__put16(to + 5, terms->rails);
 	vb__put32(to + 7, terms->block_bytes);
@@ -39,6 +41,7 @@ static bool decode_terms(struct vb__terms *terms, const uint8_t *from, size_t le
 	*terms = (struct vb__terms){
 		.sends = flags & FLAG_SENDS,
 		.sparse = flags & FLAG_SPARSE,
+		.tree = flags & FLAG_TREE,
 		.mode = vb__get16(from + 3),
 		.rails = vb__get16(from + 5),
 		.block_bytes = vb__get32(from + 7),
@@ -137,6 +140,19 @@ static bool decode_verdict(struct vb_error *err, const uint8_t *from, size_t len
 	       get_text(err->hint, sizeof(err->hint), &at, end) && at == end;
 }
 
+static size_t encode_note(uint8_t *to, const uint8_t *bytes, size_t len)
+{
+	memcpy(to + 1, bytes, len);
+	return 1 + len;
+}
+
+static bool decode_note(struct vb__words *words, const uint8_t *from, size_t len)
+{
+	words->note.bytes = from + 1;
+	words->note.len = len - 1;
+	return words->note.len && words->note.len <= VB__NOTE_ROOM;
+}
+
 size_t vb__words_encode(uint8_t to[VB__WORDS_MAX], const struct vb__words *words)
 {
 	to[0] = (uint8_t)words->kind;
@@ -148,6 +164,8 @@ size_t vb__words_encode(uint8_t to[VB__WORDS_MAX], const struct vb__words *words
 		return encode_sum(to, &words->sum);
 	case VB__WORDS_VERDICT:
 		return encode_verdict(to, &words->verdict);
+	case VB__WORDS_NOTE:
+		return encode_note(to, words->note.bytes, words->note.len);
 	case VB__WORDS_READY:
 		break;
 	}
@@ -167,6 +185,8 @@ bool vb__words_decode(struct vb__words *words, const uint8_t *from, size_t len)
 		return decode_sum(&words->sum, from, len);
 	case VB__WORDS_VERDICT:
 		return decode_verdict(&words->verdict, from, len);
+	case VB__WORDS_NOTE:
+		return decode_note(words, from, len);
 	case VB__WORDS_READY:
 		return len == 1;
 	default:

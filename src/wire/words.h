@@ -10,7 +10,8 @@
 #include <verbatim/error.h>
 
 /* Room enough for any words. */
-#define VB__WORDS_MAX 1024u
+#define VB__WORDS_MAX 2048u
+#define VB__NOTE_ROOM 2000u
 
 enum vb__words_kind {
 	VB__WORDS_TERMS = 1,	/* first, from both: what I want to do, and my limits */
@@ -18,11 +19,13 @@ enum vb__words_kind {
 	VB__WORDS_PROGRESS = 3, /* now and then, from both */
 	VB__WORDS_END = 4,	/* from the sender: that was all, check it */
 	VB__WORDS_VERDICT = 5, /* last: from the receiver how it went, or from either what failed */
+	VB__WORDS_NOTE = 6,    /* of a tree's receiver: answers, see wire/offer.h */
 };
 
 struct vb__terms {
 	bool sends; /* the one who says this sends, the other one receives */
 	bool sparse;
+	bool tree;     /* offers and answers, not one file */
 	uint16_t mode; /* permissions, 0 if not known */
 	uint16_t rails;
 	uint32_t block_bytes;
@@ -44,6 +47,10 @@ struct vb__words {
 		struct vb__terms terms;
 		struct vb__sum sum;	 /* PROGRESS, END */
 		struct vb_error verdict; /* code VB_OK: all is well */
+		struct {
+			size_t len;	      /* up to VB__NOTE_ROOM */
+			const uint8_t *bytes; /* decoded: within what was decoded */
+		} note;
 	};
 };
 

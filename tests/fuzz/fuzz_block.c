@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	HOLDS(size >= VB__BLOCK_TRAILER);
 	HOLDS(block.length && block.offset + block.length > block.offset);
-	HOLDS(block.flags <= VB__BLOCK_HOLE);
+	HOLDS(!(block.flags & (block.flags - 1)) && block.flags <= VB__BLOCK_PARCELS);
 	HOLDS(vb__block_data_bytes(&block) == size - VB__BLOCK_TRAILER);
 	HOLDS(vb__block_data_bytes(&block) == (block.flags & VB__BLOCK_HOLE ? 0 : block.length));
 	(void)vb__block_hash(&block, data); /* reads all of the data, and nothing else */
@@ -29,7 +29,7 @@ size_t fuzz_sample(uint8_t *to, size_t room, uint64_t seed)
 	struct vb__block block = {
 		.offset = seed / 2 % 3 ? seed / 6 : UINT64_MAX - seed / 6 % 400,
 		.length = 1 + seed / 6 % 200,
-		.flags = seed % 2 ? VB__BLOCK_HOLE : 0,
+		.flags = seed % 2 ? 1u << seed / 2 % 3 : 0,
 	};
 	size_t bytes = vb__block_data_bytes(&block);
 

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!vb__words_decode(&words, data, size))
 		return 0;
-	HOLDS(words.kind >= VB__WORDS_TERMS && words.kind <= VB__WORDS_VERDICT);
+	HOLDS(words.kind >= VB__WORDS_TERMS && words.kind <= VB__WORDS_NOTE);
 	if (words.kind == VB__WORDS_TERMS)
 		check_terms(&words.terms);
 	if (words.kind == VB__WORDS_PROGRESS || words.kind == VB__WORDS_END)

@@ -136,7 +136,7 @@ static void unknown_kinds_are_refused(void **state)
 		uint8_t bytes[VB__WORDS_MAX] = { (uint8_t)kind };
 		struct vb__words got;
 
-		if (kind < VB__WORDS_TERMS || kind > VB__WORDS_VERDICT)
+		if (kind < VB__WORDS_TERMS || kind > VB__WORDS_NOTE)
 			for (size_t len = 0; len < sizeof(bytes); len++)
 				assert_false(vb__words_decode(&got, bytes, len));
 	}
