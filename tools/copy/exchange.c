@@ -12,7 +12,7 @@
 #include "common/console.h"
 #include "common/interrupt.h"
 #include "common/trouble.h"
-#include "copy/part.h"
+#include "copy/duty.h"
 
 #define DEFAULT_PEER_MS 10000
 #define AFTERWORD_MS 3000 /* for what the other side says of a failure */
@@ -173,7 +173,7 @@ static void run_here(const struct copier *c, const struct order *order, struct f
 		     struct ending *ending)
 {
 	int data = order->role == ROLE_SEND ? STDIN_FILENO : STDOUT_FILENO;
-	const struct part part = {
+	const struct duty duty = {
 		.order = order,
 		.stop_fd = interrupt_fd(),
 		.fd = order->stream ? data : -1,
@@ -186,8 +186,8 @@ static void run_here(const struct copier *c, const struct order *order, struct f
 		.log = console_log,
 	};
 
-	listing_begin(c->listing, part.fd);
-	part_run(&part, ending);
+	listing_begin(c->listing, duty.fd);
+	duty_run(&duty, ending);
 	listing_end(c->listing, ending);
 }
 
