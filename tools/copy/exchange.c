@@ -155,10 +155,14 @@ static bool hear_out(const struct copier *c, struct far *far, struct ending *end
 	if (failed && !has_ended(far))
 		far_stop(far);
 	await(c, far, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
-	if (!far_has_ended(far, &theirs))
-		return false;
-	listen_to(ending, &theirs);
-	return true;
+	if (far_has_ended(far, &theirs)) {
+		listen_to(ending, &theirs);
+		return true;
+	}
+	/* It stops when it hears no more from us: then that is what has happened. */
+	if (ending->err.code == VB_ERR_INTERRUPTED && far_is_gone(far))
+		say_gone(far, ending);
+	return false;
 }
 
 /* ---- This host and a far side ---- */

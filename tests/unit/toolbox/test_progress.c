@@ -99,7 +99,7 @@ static void of_a_tree_files_and_a_name_are_told(void **state)
 			    "some/directory/with a\\x1b[31m name");
 	now.counting = true;
 	assert_string_equal(progress_line(line, sizeof(line), 60, &now, 510000000),
-			    "12/345+ files  2.00 GB   510 MB/s  ...with a\\x1b[31m name");
+			    "12/345+ files  2.00 GB   510 MB/s  ...y/with a\\x1b[31m name");
 	for (unsigned width = 0; width < 130; width++) {
 		progress_line(line, sizeof(line), width, &now, 510000000);
 		assert_true(strlen(line) < (width ? width : 1));
