@@ -171,6 +171,7 @@ static void conduct(struct sending *s)
 	unsigned workers = session->plan.workers;
 
 	s->leaving = workers;
+	s->crew.start_ns = vb__now_ns();
 	s->pace.bytes_per_second = session->agreed.bytes_per_second;
 	if (vb__crew_start(&s->crew, workers, work, &err) != 0 ||
 	    vb__crew_conduct(&s->crew, vb__crew_all_done) != 0)
