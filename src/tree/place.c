@@ -341,30 +341,45 @@ void vb__places_close(struct vb__places *p)
 	pthread_mutex_destroy(&p->lock);
 }
 
-char *vb__place_path(const struct vb__place *place, const char *name)
+static const char *called(const struct vb__place *place, bool shown)
 {
-	size_t len = name ? strlen(name) + 1 : 1, part;
+	return shown && place->shown ? place->shown : place->name;
+}
+
+/* From its end to its start; the base has no name. */
+static char *build_path(const struct vb__place *place, const char *name, bool shown)
+{
+	size_t len = strlen(name);
 	char *path, *at;
 
 	for (const struct vb__place *p = place; p->parent; p = p->parent)
-		len += strlen(p->name) + 1;
+		len += strlen(called(p, shown)) + 1;
 	path = malloc(len + 1);
 	if (!path)
 		return NULL;
 	at = path + len;
 	*at = '\0';
-	if (name) {
-		part = strlen(name);
-		at -= part;
-		memcpy(at, name, part);
-	}
-	for (const struct vb__place *p = place; p->parent; p = p->parent) {
-		part = strlen(p->name);
-		if (*at) /* not behind the last */
+	for (const struct vb__place *p = place;; p = p->parent) {
+		size_t part = strlen(name);
+
+		if (*at && part) /* not behind the last */
 			*--at = '/';
 		at -= part;
-		memcpy(at, p->name, part);
+		memcpy(at, name, part);
+		if (!p->parent)
+			break;
+		name = called(p, shown);
 	}
 	memmove(path, at, strlen(at) + 1);
 	return path;
+}
+
+char *vb__place_path(const struct vb__place *place, const char *name)
+{
+	return build_path(place, name ? name : "", true);
+}
+
+char *vb__place_real_path(const struct vb__place *place, const char *name)
+{
+	return build_path(place, name, false);
 }

@@ -53,6 +53,7 @@ struct vb__place {
 	unsigned users;
 	struct vb__place *newer, *older;
 	struct vb__place *next, *previous; /* of all */
+	const char *shown;		   /* what its user calls it; NULL: as it is called here */
 	char name[];
 };
 
@@ -97,7 +98,10 @@ void vb__place_let_go(struct vb__places *places, struct vb__place *place);
 /* The hash of a name in it. */
 struct vb__path_hash vb__place_hash(const struct vb__place *place, const char *name);
 
-/* The path from the base, to be freed; `name` may be NULL. NULL: no memory. */
+/* The path from the base as it is shown, to be freed; `name` may be NULL. NULL: no memory. */
 char *vb__place_path(const struct vb__place *place, const char *name);
+
+/* The same as it is; never NULL for want of a name. */
+char *vb__place_real_path(const struct vb__place *place, const char *name);
 
 #endif
