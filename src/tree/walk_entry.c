@@ -60,6 +60,9 @@ int vb__walk_miss(struct vb__walker *w, const struct vb__spot *spot, mode_t mode
 		.native = errnum,
 	};
 
+	/* Some file systems list names that cannot be looked up. */
+	if (offer.name.len > VB__NAME_MAX)
+		offer.name.len = VB__NAME_MAX;
 	/* The user's own was never there; others were when the directory was read. */
 	if (errnum == ENOENT && !spot->top && !why)
 		offer.flags = VB__OFFER_VANISHED;
