@@ -680,7 +680,7 @@ static void walker_stays_within_the_window(void **state)
 static void attributes_that_fit_into_no_block_are_left_out_and_told(void **state)
 {
 	struct kit *kit = *state;
-	char value[3800], name[201];
+	char value[3800], name[241];
 	struct driven d;
 
 	memset(value, 'v', sizeof(value));
