@@ -262,6 +262,10 @@ static int finish_rdcp(struct arguments *a, char **rest)
 		a->tree.select = a->checksum ? VB_SELECT_DIFFERENT : VB_SELECT_CHANGED;
 	if (code < 0 && a->tree.delete_others && !a->tree.recursive)
 		return arguments_misused(a, "--delete is about directories: add -r or -a");
+	for (size_t i = 0; code < 0 && a->files_from && i < a->rules.count; i++)
+		if (a->rules.item[i][0] == '+')
+			return arguments_misused(a,
+						 "--include would add to what --files-from lists");
 	if (code < 0 && a->tree.delete_others && a->files_from)
 		return arguments_misused(a, "--delete with --files-from would delete all the rest");
 	return code;
