@@ -61,6 +61,18 @@ int vb__tree_take_block(struct vb__tree_sink *sink, const struct vb__block *bloc
 int vb__arrival_place(struct vb__tree_sink *sink, struct vb__arrival *arrival,
 		      struct vb_error *err);
 
+/* ---- storing.c ---- */
+
+/*
+ * Makes a file stand in the directory: of a parcel, or of the part that was written. `now` is what
+ * it is then.
+ */
+int vb__store_whole(struct vb__tree_sink *sink, struct vb__arrival *arrival,
+		    const struct vb__parcel *parcel, int dir_fd, struct stat *now,
+		    struct vb_error *err);
+int vb__store_part(struct vb__tree_sink *sink, struct vb__arrival *arrival, int dir_fd,
+		   struct stat *now, struct vb_error *err);
+
 /* ---- part.c ---- */
 
 /* What is written of a large file. Any number of threads; 0 or an errno. */

@@ -19,7 +19,6 @@
 #define MAGIC "rdcp\njrn"
 #define VERSION 1u
 #define BOOT_ID 36u
-#define PREFIX ".rdcp-"
 /* So much of it is read at a time. */
 #define PIECE (64u * VB__JOURNAL_RECORD)
 /* A journal that is longer is not looked at further: 1 GiB are 16 million records. */
@@ -47,46 +46,6 @@ struct vb__journal_done {
 	struct vb__path_hash path; /* all 0: free */
 	uint64_t identity, target;
 };
-
-/* ---- Names. ---- */
-
-static void journal_name(char to[40], uint64_t tag)
-{
-	snprintf(to, 40, PREFIX "%016llx.journal", (unsigned long long)tag);
-}
-
-struct vb__part_name vb__part_name(uint64_t tag, const struct vb__path_hash *path)
-{
-	struct vb__part_name name;
-
-	snprintf(name.text, sizeof(name.text), PREFIX "%016llx-%016llx%016llx",
-		 (unsigned long long)tag, (unsigned long long)path->high,
-		 (unsigned long long)path->low);
-	return name;
-}
-
-static bool is_hex(const char *text, size_t len)
-{
-	return strspn(text, "0123456789abcdef") >= len;
-}
-
-bool vb__is_reserved(const char *name)
-{
-	const char *tag = name + strlen(PREFIX);
-
-	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !is_hex(tag, 16))
-		return false;
-	return strcmp(tag + 16, ".journal") == 0 ||
-	       (tag[16] == '-' && is_hex(tag + 17, 32) && !tag[49]);
-}
-
-bool vb__is_part_of(const char *name, uint64_t tag)
-{
-	char start[40];
-
-	snprintf(start, sizeof(start), PREFIX "%016llx-", (unsigned long long)tag);
-	return vb__is_reserved(name) && strncmp(name, start, strlen(start)) == 0;
-}
 
 /* ---- Records. ---- */
 
@@ -159,46 +118,42 @@ static bool check_header(struct vb__journal *j)
 
 /* ---- What is done. ---- */
 
-static size_t find_done(const struct vb__journal *j, const struct vb__path_hash *path)
+static bool is_free(const struct vb__journal_done *done)
 {
-	size_t i = (size_t)path->low & (j->done_room - 1);
-
-	while ((j->done[i].path.high || j->done[i].path.low) &&
-	       (j->done[i].path.high != path->high || j->done[i].path.low != path->low))
-		i = (i + 1) & (j->done_room - 1);
-	return i;
+	return !done->path.high && !done->path.low;
 }
 
-static bool grow_done(struct vb__journal *j)
+static struct vb__journal_done *find_done(const struct vb__journal *j,
+					  const struct vb__path_hash *path)
 {
-	struct vb__journal larger = { .done_room = j->done_room ? 2 * j->done_room : 1024 };
+	size_t i = (size_t)(path->low % j->done_room);
 
-	larger.done = calloc(larger.done_room, sizeof(*larger.done));
-	if (!larger.done)
-		return false;
-	for (size_t i = 0; i < j->done_room; i++)
-		if (j->done[i].path.high || j->done[i].path.low)
-			larger.done[find_done(&larger, &j->done[i].path)] = j->done[i];
-	free(j->done);
-	j->done = larger.done;
-	j->done_room = larger.done_room;
-	return true;
+	while (!is_free(&j->done[i]) &&
+	       (j->done[i].path.high != path->high || j->done[i].path.low != path->low))
+		i = (i + 1) % j->done_room;
+	return &j->done[i];
+}
+
+/* Room for as many as there can be, and some more; what is not used takes no memory. */
+static void make_room(struct vb__journal *j)
+{
+	struct stat st;
+	size_t records;
+
+	if (fstat(j->fd, &st))
+		return;
+	records = (size_t)(st.st_size < LENGTH_MAX ? st.st_size : LENGTH_MAX) / VB__JOURNAL_RECORD;
+	j->done = calloc(records + records / 4 + 1, sizeof(*j->done));
+	j->done_room = j->done ? records + records / 4 + 1 : 0;
 }
 
 /* What came last counts. */
 static void remember_done(struct vb__journal *j, const struct record *r)
 {
-	struct vb__journal_done *done;
-
-	if (!r->path.high && !r->path.low)
-		return;
-	if (4 * (j->done_count + 1) > 3 * j->done_room && !grow_done(j))
-		return; /* it will be sent again, no more */
-	done = &j->done[find_done(j, &r->path)];
-	j->done_count += !done->path.high && !done->path.low;
-	*done = (struct vb__journal_done){ .path = r->path,
-					   .identity = r->identity,
-					   .target = r->hash };
+	if (j->done_room && (r->path.high || r->path.low))
+		*find_done(j, &r->path) = (struct vb__journal_done){ .path = r->path,
+								     .identity = r->identity,
+								     .target = r->hash };
 }
 
 /* Calls for all records that are whole; `at` is behind the last. */
@@ -239,9 +194,8 @@ bool vb__journal_has(struct vb__journal *j, const struct vb__path_hash *path, ui
 
 	pthread_mutex_lock(&j->lock);
 	if (j->fd >= 0 && j->done_room) {
-		done = &j->done[find_done(j, path)];
-		has = (done->path.high || done->path.low) && done->identity == identity &&
-		      done->target == target;
+		done = find_done(j, path);
+		has = !is_free(done) && done->identity == identity && done->target == target;
 	}
 	pthread_mutex_unlock(&j->lock);
 	return has;
@@ -428,7 +382,7 @@ bool vb__journal_exists(int dir_fd, uint64_t tag)
 	char name[40];
 	struct stat st;
 
-	journal_name(name, tag);
+	vb__journal_name(name, tag);
 	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
 	       st.st_uid == geteuid();
 }
@@ -463,6 +417,7 @@ static void load(struct vb__journal *j, enum vb__journal_wish wish)
 		start_anew(j);
 		return;
 	}
+	make_room(j);
 	for_each(j, &j->at, load_one, NULL);
 	(void)!ftruncate(j->fd, (off_t)j->at);
 	j->written = true;
@@ -473,7 +428,7 @@ void vb__journal_open(struct vb__journal *j, int dir_fd, uint64_t tag, enum vb__
 	*j = (struct vb__journal){ .dir_fd = dir_fd, .tag = tag, .fd = -1 };
 	j->mute = wish == VB__JOURNAL_NONE;
 	pthread_mutex_init(&j->lock, NULL);
-	journal_name(j->name, tag);
+	vb__journal_name(j->name, tag);
 	if (dir_fd >= 0)
 		j->fd = openat(dir_fd, j->name,
 			       O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "tree/extents.h"
+#include "tree/part_name.h"
 #include "tree/place.h"
 #include "wire/block.h"
 
@@ -27,7 +28,7 @@
 struct vb__journal {
 	int fd;	    /* -1: there is none, nothing is remembered */
 	int dir_fd; /* where it stands; not ours */
-	char name[40];
+	char name[VB__JOURNAL_NAME];
 	uint64_t tag;	/* of the names of all our files: see below */
 	bool resumed;	/* it was there */
 	bool same_boot; /* and what it says needs no proof */
@@ -36,7 +37,7 @@ struct vb__journal {
 
 	pthread_mutex_t lock; /* for all below */
 	struct vb__journal_done *done;
-	size_t done_room, done_count;
+	size_t done_room;
 	uint8_t batch[VB__JOURNAL_BATCH * VB__JOURNAL_RECORD];
 	size_t batched;
 	uint64_t at;  /* where the next batch goes */
@@ -86,16 +87,5 @@ void vb__journal_add_done(struct vb__journal *journal, const struct vb__path_has
 			  uint64_t identity, uint64_t target, bool synced);
 void vb__journal_add_part(struct vb__journal *journal, const struct vb__path_hash *path,
 			  uint64_t identity, const struct vb__block *block);
-
-/* The name of a file of ours that is not complete. */
-struct vb__part_name {
-	char text[64];
-};
-
-struct vb__part_name vb__part_name(uint64_t tag, const struct vb__path_hash *path);
-
-/* Is it the name of a file of ours: of this tag, or of any? */
-bool vb__is_part_of(const char *name, uint64_t tag);
-bool vb__is_reserved(const char *name);
 
 #endif

@@ -4,9 +4,10 @@
  *
  *	tree_sink.c	the sink itself: blocks in, answers out, beginning and end
  *	target.c	what the target's path means
- *	offered.c	what is done about each thing that is offered
+ *	offered.c	what is done about each thing that is offered; wanting.c: about files
  *	making.c	links and specials, which are made at once
- *	arrival.c	files that were asked for, until they stand; part.c: the large ones
+ *	arrival.c	files that were asked for, until they stand
+ *	storing.c	how they come to stand; part.c: what large ones are written to
  *	leaving.c	directories that are complete; sweep.c: removing what is in none
  *	telling.c	what is told to the users on both sides, and counted
  *
@@ -138,6 +139,25 @@ int vb__tree_take_offers(struct vb__tree_sink *sink, const uint8_t *data, size_t
 
 /* Lock held: tells the sender to go on, if there are not too many under way. */
 void vb__tree_settle(struct vb__tree_sink *sink);
+
+/* An offer on its way. */
+struct vb__offered {
+	const struct vb__offer *offer;
+	struct vb__place *place;     /* what it is in */
+	char name[VB__NAME_MAX + 1]; /* what it is called there */
+	const char *shown;	     /* what the sender calls it, if that differs; else NULL */
+};
+
+static inline const char *vb__offered_shown(const struct vb__offered *o)
+{
+	return o->shown ? o->shown : o->name;
+}
+
+/* ---- wanting.c ---- */
+
+/* A file; not `admitted`: it failed already, and is only remembered. */
+int vb__tree_take_file(struct vb__tree_sink *sink, const struct vb__offered *offered, bool admitted,
+		       struct vb_error *err);
 
 /* ---- making.c ---- */
 
