@@ -36,9 +36,9 @@ static const char copy_intro[] =
 	"Between two other hosts the data goes directly. ssh starts rdcp at the far side.\n"
 	"'-' is stdin as the only SRC, stdout as DST.\n"
 	"\n"
-	"If DST is a directory, ends in a slash, or there are several SRC, everything\n"
-	"comes into it. As with cp and scp, SRC 'dir/' is 'dir', and 'dir/.' is what is\n"
-	"in it. Relative paths at a far side start at the home directory there.\n"
+	"If DST is a directory, or there are several SRC, everything comes into it; else\n"
+	"DST is the copy's name. As with cp and scp, SRC 'dir/' is 'dir', and 'dir/.' is\n"
+	"what is in it. Relative paths at a far side start at the home directory there.\n"
 	"\n"
 	"A file stands under its name only when it is complete and checked. What was\n"
 	"interrupted is continued by running rdcp again.\n";

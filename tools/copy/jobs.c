@@ -37,7 +37,7 @@ static int read_operands(struct jobs *jobs, const struct arguments *a)
 		if (i + 1 < count && !operand_as_source(operand))
 			return no_memory();
 	}
-	jobs->into_directory = operand_ends_in_slash(&jobs->target) || count > 2;
+	jobs->into_directory = count > 2;
 	return -1;
 }
 
@@ -55,7 +55,7 @@ static int check_stdio(const struct jobs *jobs, const struct arguments *a)
 		return arguments_misused(a, "with '-' there is one SRC only");
 	if ((from ? &jobs->target : &jobs->sources[0])->kind != OPERAND_REMOTE)
 		return arguments_misused(a, "'-' goes to or comes from another host; here use cat");
-	if (from && (!*jobs->target.path || jobs->into_directory))
+	if (from && (!*jobs->target.path || operand_ends_in_slash(&jobs->target)))
 		return arguments_misused(a, "'-' has no name: DST must be that of a file");
 	if (a->tree.dry_run || a->files_from || a->rules.count || a->tree.delete_others)
 		return arguments_misused(a, "-n, --delete and the choice of files are not for '-'");

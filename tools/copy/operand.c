@@ -78,14 +78,19 @@ const char *operand_parse(struct operand *operand, const char *text)
 	return operand->host ? check_host(operand->host) : NULL;
 }
 
-bool operand_ends_in_slash(struct operand *operand)
+bool operand_ends_in_slash(const struct operand *operand)
 {
 	size_t len = strlen(operand->path);
-	bool any = len && operand->path[len - 1] == '/';
+
+	return len && operand->path[len - 1] == '/';
+}
+
+static void take_off_slashes(struct operand *operand)
+{
+	size_t len = strlen(operand->path);
 
 	while (len > 1 && operand->path[len - 1] == '/')
 		operand->path[--len] = '\0';
-	return any;
 }
 
 bool operand_as_source(struct operand *operand)
@@ -93,7 +98,7 @@ bool operand_as_source(struct operand *operand)
 	const char *last;
 	char *more;
 
-	operand_ends_in_slash(operand);
+	take_off_slashes(operand);
 	last = strrchr(operand->path, '/');
 	last = last ? last + 1 : operand->path;
 	/* These have no name that a copy could get, but contents. "x/." says so itself. */

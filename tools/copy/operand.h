@@ -26,8 +26,7 @@ const char *operand_parse(struct operand *operand, const char *text);
 /* Of a source: no slashes at the end, and of "." and the like what is in it. False: no memory. */
 bool operand_as_source(struct operand *operand);
 
-/* Of a target: takes off slashes at the end; true if there were any. */
-bool operand_ends_in_slash(struct operand *operand);
+bool operand_ends_in_slash(const struct operand *operand);
 
 /* Do both mean the same host, as they are written? */
 bool operand_same_host(const struct operand *a, const struct operand *b);

@@ -81,8 +81,8 @@ static void one_source_keeps_the_targets_name(void **state)
 	arguments_free(&a);
 	assert_int_equal(PARSE(&a, "a", "x:b/"), -1);
 	assert_int_equal(jobs_make(&jobs, &a), -1);
-	assert_true(jobs.into_directory);
-	assert_string_equal(jobs.target.path, "b");
+	assert_false(jobs.into_directory);
+	assert_string_equal(jobs.target.path, "b/"); /* what that means, the receiver knows */
 	jobs_free(&jobs);
 	arguments_free(&a);
 }
