@@ -82,7 +82,8 @@ static int put_record(struct vb__tree_source *s, const uint8_t *record, size_t l
 static struct vb__item *make_item(struct vb__tree_source *s, const struct vb__walked *walked)
 {
 	const struct vb__offer *offer = walked->offer;
-	struct vb__item *item = calloc(1, sizeof(*item) + strlen(walked->name) + 1);
+	size_t name = strlen(walked->name) + 1;
+	struct vb__item *item = calloc(1, sizeof(*item) + name);
 
 	if (!item)
 		return NULL;
@@ -93,7 +94,7 @@ static struct vb__item *make_item(struct vb__tree_source *s, const struct vb__wa
 	item->size = offer->size;
 	item->identity = offer->identity;
 	item->dir = walked->dir;
-	strcpy(item->name, walked->name);
+	memcpy(item->name, walked->name, name);
 	vb__dir_hold(&s->dirs, item->dir);
 	return item;
 }
@@ -152,7 +153,7 @@ static int take_offer(struct finder *f, const struct vb__walked *walked,
 
 	if (!len)
 		return VB_ERR_TOO_BIG;
-	if (offer->kind == VB__OFFER_FILE) {
+	if (offer->kind == VB__OFFER_FILE && walked->name) {
 		item = make_item(s, walked);
 		if (!item)
 			return VB_ERR_NOMEM;

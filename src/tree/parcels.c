@@ -204,7 +204,7 @@ int vb__parcels_fill(struct vb__tree_source *s, struct vb__job *job, uint8_t *bu
 {
 	struct packed p = pack_all(s, job, buffer);
 	struct vb__item *item;
-	bool begin = !p.len;
+	bool begin = !p.len && p.grown;
 
 	if (begin) {
 		job->items = p.grown;

@@ -93,14 +93,19 @@ static struct vb__job *add_job(struct vb__tree_source *s)
 	return job;
 }
 
+static void free_job(struct vb__tree_source *s, struct vb__job *job)
+{
+	free_notices(job->notices);
+	free_items(s, job->items);
+	free(job);
+}
+
 void vb__job_end(struct vb__tree_source *s, struct vb__job *job)
 {
 	*(job->prev ? &job->prev->next : &s->jobs) = job->next;
 	if (job->next)
 		job->next->prev = job->prev;
-	free_notices(job->notices);
-	free_items(s, job->items);
-	free(job);
+	free_job(s, job);
 	vb__source_wake(s);
 }
 
@@ -293,8 +298,12 @@ static void tree_progress(struct vb__source *source, struct vb_progress *progres
 
 static void free_all(struct vb__tree_source *s)
 {
-	while (s->jobs)
-		vb__job_end(s, s->jobs);
+	while (s->jobs) {
+		struct vb__job *next = s->jobs->next;
+
+		free_job(s, s->jobs);
+		s->jobs = next;
+	}
 	while (s->larges) {
 		struct vb__large *next = s->larges->next;
 

@@ -75,7 +75,7 @@ static int add(struct vb__xattr_reader *r, const struct way *a, const char *name
 		return errno == ENODATA ? 0 : errno;
 	if (strlen(name) > VB__NAME_MAX)
 		return E2BIG;
-	strcpy(xattr.name, name);
+	memcpy(xattr.name, name, strlen(name) + 1);
 	xattr.value.len = (size_t)n;
 	len = vb__xattr_encode(r->run + r->run_len, VB__XATTRS_MAX - r->run_len, &xattr);
 	r->run_len += len;
