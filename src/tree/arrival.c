@@ -22,7 +22,8 @@ struct vb__arrival *vb__arrival_new(struct vb__tree_sink *s, struct vb__place *p
 	a->place = place;
 	a->hash = vb__place_hash(place, name);
 	a->size = offer->size;
-	a->identity = offer->identity;
+	a->identity = a->end_identity = offer->identity;
+	a->end_size = offer->size;
 	a->linked = offer->flags & VB__OFFER_LINKED;
 	a->sparse = (offer->flags & VB__OFFER_SPARSE) && (s->tree->keep & VB_KEEP_HOLES);
 	memcpy(a->name, name, len);
@@ -90,11 +91,11 @@ static int conclude(struct vb__tree_sink *s, struct vb__arrival *a, const struct
 }
 
 /* It stands. */
-static int welcome(struct vb__tree_sink *s, struct vb__arrival *a, uint64_t identity,
-		   const struct stat *now, struct vb_error *err)
+static int welcome(struct vb__tree_sink *s, struct vb__arrival *a, const struct stat *now,
+		   struct vb_error *err)
 {
-	vb__journal_add_done(&s->journal, &a->hash, identity, vb__journal_target(now, a->linked),
-			     s->options.fsync && a->part);
+	vb__journal_add_done(&s->journal, &a->hash, a->end_identity,
+			     vb__journal_target(now, a->linked), s->options.fsync && a->part);
 	vb__tree_tell(s, &(struct vb__told){
 				 .happening = VB_TREE_COPIED,
 				 .place = a->place,
@@ -132,7 +133,7 @@ static int place_it(struct vb__tree_sink *s, struct vb__arrival *a, const struct
 	rc = whole ? vb__store_whole(s, a, whole, dir_fd, &now, &failure)
 		   : vb__store_part(s, a, dir_fd, &now, &failure);
 	vb__place_let_go(&s->places, a->place);
-	return rc ? give_up(s, a, &failure, err) : welcome(s, a, a->identity, &now, err);
+	return rc ? give_up(s, a, &failure, err) : welcome(s, a, &now, err);
 }
 
 int vb__arrival_place(struct vb__tree_sink *s, struct vb__arrival *a, struct vb_error *err)
@@ -147,7 +148,8 @@ static void renew(struct vb__arrival *a, const struct vb__parcel *parcel)
 {
 	a->meta.mtime_s = parcel->mtime_s;
 	a->meta.mtime_ns = parcel->mtime_ns;
-	a->identity = parcel->identity;
+	a->end_identity = parcel->identity;
+	a->end_size = parcel->size;
 }
 
 static int take_whole(struct vb__tree_sink *s, const struct vb__parcel *parcel,
@@ -177,7 +179,7 @@ static bool is_ripe(struct vb__arrival *a)
 	uint64_t offset = 0, length;
 
 	if (!a->ended || a->placing || a->stored != a->claimed.bytes ||
-	    vb__extents_gap(&a->claimed, &offset, a->size, &length))
+	    vb__extents_gap(&a->claimed, &offset, a->end_size, &length))
 		return false;
 	a->placing = true;
 	return true;
@@ -226,7 +228,6 @@ static int take_end(struct vb__tree_sink *s, const struct vb__parcel *parcel, st
 		mixed = a->resumed && a->identity != parcel->identity && !a->failed;
 		a->failed |= mixed;
 		renew(a, parcel);
-		a->size = parcel->size;
 		a->ended = true;
 		ripe = is_ripe(a);
 	}
@@ -288,7 +289,6 @@ static int take_missed(struct vb__tree_sink *s, const struct vb__parcel *parcel,
 	if (right && a && !a->missed) {
 		told = a->failed;
 		a->failed = a->missed = a->ended = true;
-		a->size = 0;
 		ripe = a->placing = a->stored == a->claimed.bytes;
 		buried = bury(s, parcel->number);
 	}
@@ -372,9 +372,9 @@ int vb__tree_take_block(struct vb__tree_sink *s, const struct vb__block *block, 
 
 	pthread_mutex_lock(&s->lock);
 	rc = claim(s, block, &a, err);
-	failed = rc > 0 && a->failed;
+	failed = a && a->failed;
 	pthread_mutex_unlock(&s->lock);
-	if (rc <= 0)
+	if (!a)
 		return rc;
 	if (!failed)
 		errnum = vb__part_write(s, a, block, data);

@@ -26,13 +26,14 @@ struct vb__arrival {
 	bool resumed; /* only parts of it were asked for */
 
 	/* Under the sink's lock. */
-	struct vb__extents claimed; /* what came, or is about to be written */
-	uint64_t stored;	    /* of that, what is written */
-	bool failed;		    /* what still comes is thrown away */
-	bool ended;		    /* the sender has said so */
-	bool missed;		    /* by giving it up */
-	bool placing;		    /* somebody is at it: all is there */
-	struct vb__further *links;  /* names that wait for it */
+	struct vb__extents claimed;	 /* what came, or is about to be written */
+	uint64_t stored;		 /* of that, what is written */
+	bool failed;			 /* what still comes is thrown away */
+	bool ended;			 /* the sender has said so, and... */
+	uint64_t end_size, end_identity; /* ...as what it was read */
+	bool missed;			 /* by giving it up */
+	bool placing;			 /* somebody is at it: all is there */
+	struct vb__further *links;	 /* names that wait for it */
 
 	/* Of part.c, under the sink's lock for opening. */
 	struct vb__part *part;

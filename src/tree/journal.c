@@ -16,13 +16,14 @@
 
 #include "wire/bytes.h"
 
-#define MAGIC "rdcp\njrn"
 #define VERSION 1u
 #define BOOT_ID 36u
 /* So much of it is read at a time. */
 #define PIECE (64u * VB__JOURNAL_RECORD)
 /* A journal that is longer is not looked at further: 1 GiB are 16 million records. */
 #define LENGTH_MAX (1u << 30)
+
+static const uint8_t magic[8] = { 'r', 'd', 'c', 'p', '\n', 'j', 'r', 'n' };
 
 enum kind {
 	KIND_DONE = 1,
@@ -95,7 +96,7 @@ static bool read_boot_id(uint8_t to[BOOT_ID])
 static void encode_header(uint8_t to[VB__JOURNAL_RECORD])
 {
 	memset(to, 0, VB__JOURNAL_RECORD);
-	memcpy(to, MAGIC, 8);
+	memcpy(to, magic, sizeof(magic));
 	vb__put32(to + 8, VERSION);
 	vb__put32(to + 12, VB__JOURNAL_RECORD);
 	if (!read_boot_id(to + 16))

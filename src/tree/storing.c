@@ -156,16 +156,15 @@ int vb__store_part(struct vb__tree_sink *s, struct vb__arrival *a, int dir_fd, s
 {
 	struct vb__part_name temp = vb__part_name(s->journal.tag, &a->hash);
 	int fd = vb__part_hold(s, a), rc, errnum;
-	struct stat old_st, st;
+	struct stat old, st = { .st_ino = 0 };
 	bool replaces;
-	const struct stat *old = look_for_old(a, dir_fd, &old_st, &replaces);
 
 	if (fd < 0)
 		return vb__fail_io(err, errno, "write", a->name);
-	errnum = vb__filing_resize(fd, a->size);
+	errnum = vb__filing_resize(fd, a->end_size);
 	if (errnum)
 		return vb__fail_filing(err, errnum, a->name);
-	rc = dress(s, a, fd, old, !a->place->default_acl, err);
+	rc = dress(s, a, fd, look_for_old(a, dir_fd, &old, &replaces), !a->place->default_acl, err);
 	if (rc)
 		return rc;
 	if (s->options.fsync && fsync(fd))

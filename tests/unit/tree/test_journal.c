@@ -258,7 +258,7 @@ static void names_are_known(void **state)
 	assert_false(vb__is_reserved(".rdcp-000000000000002a"));
 	assert_false(vb__is_reserved(".rdcp-000000000000002a-12"));
 	assert_false(vb__is_reserved("file"));
-	strcat(name.text, "0");
+	memmove(name.text + 8, name.text + 7, strlen(name.text + 7) + 1); /* one digit more */
 	assert_false(vb__is_reserved(name.text));
 }
 

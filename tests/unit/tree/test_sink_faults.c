@@ -239,9 +239,9 @@ static int put_whole(struct kit *kit, uint32_t number)
 	uint8_t record[VB__PARCEL_HEADER + 4];
 	struct vb__block block = { .length = sizeof(record), .flags = VB__BLOCK_PARCELS };
 
-	parcel.data = (struct vb__slice){ .data = (const uint8_t *)"text", .len = 4 };
+	memset(record, 'x', sizeof(record));
+	parcel.data = (struct vb__slice){ .data = record, .len = 4 };
 	vb__parcel_encode(record, &parcel);
-	memcpy(record + VB__PARCEL_HEADER, "text", 4);
 	return put(kit, &block, record);
 }
 
