@@ -121,28 +121,44 @@ static void tell(struct vb__tree_sink *s, const struct making *m, bool unchanged
 			 });
 }
 
-static int make_or_leave(struct vb__tree_sink *s, struct making *m, struct vb_error *err)
+/* 1 if it was there already, 0 if it was made, or a failure of this one; `made` is what stands there. */
+static int make_or_leave(struct vb__tree_sink *s, struct making *m, struct stat *made,
+			 struct vb_error *failure)
 {
-	struct vb_error failure = { .code = VB_OK };
 	struct stat st;
 	bool same = false;
 	int rc = 0;
 
 	m->dir_fd = m->place->absent ? -1 : vb__place_hold(&s->places, m->place);
 	if (m->dir_fd < 0 && !m->place->absent)
-		return vb__tree_fail_errno(s, m->place, shown_name(s, m), m->offer->mode, errno,
-					   "make", err);
+		return vb__fail_io(failure, errno, "make", m->name);
 	if (m->dir_fd >= 0 && !m->place->made)
 		same = fstatat(m->dir_fd, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		       is_same(m, &st);
 	if (!s->tree->dry_run)
-		rc = same ? dress(s, m, m->name, false, &failure) : make(s, m, &failure);
+		rc = same ? dress(s, m, m->name, false, failure) : make(s, m, failure);
+	if (rc == 0 && !s->tree->dry_run && m->offer->flags & VB__OFFER_LINKED &&
+	    fstatat(m->dir_fd, m->name, made, AT_SYMLINK_NOFOLLOW))
+		rc = vb__fail_io(failure, errno, "make", m->name);
 	if (m->dir_fd >= 0)
 		vb__place_let_go(&s->places, m->place);
+	return rc ? rc : same;
+}
+
+static int make_and_tell(struct vb__tree_sink *s, struct making *m, struct vb_error *err)
+{
+	struct vb_error failure = { .code = VB_OK };
+	struct stat made = { .st_ino = 0 };
+	int done = make_or_leave(s, m, &made, &failure), rc = 0;
+
+	if (done >= 0)
+		tell(s, m, done);
+	else
+		rc = vb__tree_fail(s, m->place, shown_name(s, m), m->offer->mode, &failure, err);
 	if (rc)
-		return vb__tree_fail(s, m->place, shown_name(s, m), m->offer->mode, &failure, err);
-	tell(s, m, same);
-	return 0;
+		return rc;
+	return vb__tree_remember_first(s, m->place, m->name, m->offer, done < 0 ? NULL : &made,
+				       err);
 }
 
 int vb__tree_make_symlink(struct vb__tree_sink *s, struct vb__place *place, const char *name,
@@ -152,7 +168,7 @@ int vb__tree_make_symlink(struct vb__tree_sink *s, struct vb__place *place, cons
 
 	memcpy(m.target, offer->target.data, offer->target.len);
 	m.counter = &s->report.symlinks;
-	return make_or_leave(s, &m, err);
+	return make_and_tell(s, &m, err);
 }
 
 int vb__tree_make_special(struct vb__tree_sink *s, struct vb__place *place, const char *name,
@@ -161,10 +177,10 @@ int vb__tree_make_special(struct vb__tree_sink *s, struct vb__place *place, cons
 	struct making m = { .place = place, .name = name, .offer = offer };
 
 	m.counter = &s->report.specials;
-	return make_or_leave(s, &m, err);
+	return make_and_tell(s, &m, err);
 }
 
-/* ---- Further names of files. ---- */
+/* ---- Further names. ---- */
 
 struct vb__first *vb__first_new(const struct vb__place *place, const char *name,
 				const struct stat *st)
@@ -269,7 +285,7 @@ static int fail_first(struct vb__tree_sink *s, struct vb__place *place, const ch
 				   .code = VB_ERR_IO,
 				   .operation = "link",
 				   .object = shown,
-				   .cause = "the file that it is a further name of is not there",
+				   .cause = "what it is a further name of is not there",
 			   });
 	return vb__tree_fail(s, place, shown, S_IFREG, &failure, NULL);
 }

@@ -268,18 +268,17 @@ static bool was_asked_for(const struct vb__tree_sink *s, enum vb__offer_kind kin
 static int take_kind(struct vb__tree_sink *s, const struct vb__offered *o, bool admitted,
 		     struct vb_error *err)
 {
-	switch (o->offer->kind) {
-	case VB__OFFER_FILE:
+	if (o->offer->kind == VB__OFFER_FILE)
 		return vb__tree_take_file(s, o, admitted, err);
-	case VB__OFFER_DIRECTORY:
+	if (o->offer->kind == VB__OFFER_DIRECTORY)
 		return take_directory(s, o, admitted, err);
-	case VB__OFFER_SYMLINK:
-		return admitted ? vb__tree_make_symlink(s, o->place, o->name, o->offer, err) : 0;
-	case VB__OFFER_SPECIAL:
-		return admitted ? vb__tree_make_special(s, o->place, o->name, o->offer, err) : 0;
-	default:
-		return admitted ? vb__tree_make_hardlink(s, o->place, o->name, o->offer, err) : 0;
-	}
+	if (!admitted)
+		return vb__tree_remember_first(s, o->place, o->name, o->offer, NULL, err);
+	if (o->offer->kind == VB__OFFER_SYMLINK)
+		return vb__tree_make_symlink(s, o->place, o->name, o->offer, err);
+	if (o->offer->kind == VB__OFFER_SPECIAL)
+		return vb__tree_make_special(s, o->place, o->name, o->offer, err);
+	return vb__tree_make_hardlink(s, o->place, o->name, o->offer, err);
 }
 
 static int take(struct vb__tree_sink *s, const struct vb__offer *offer, struct vb_error *err)

@@ -159,6 +159,14 @@ static inline const char *vb__offered_shown(const struct vb__offered *o)
 int vb__tree_take_file(struct vb__tree_sink *sink, const struct vb__offered *offered, bool admitted,
 		       struct vb_error *err);
 
+/*
+ * If there may be further names: what stands there, `st`; all zero in a dry run; NULL if it could
+ * not be made, and neither can they.
+ */
+int vb__tree_remember_first(struct vb__tree_sink *sink, struct vb__place *place, const char *name,
+			    const struct vb__offer *offer, const struct stat *st,
+			    struct vb_error *err);
+
 /* ---- making.c ---- */
 
 int vb__tree_make_symlink(struct vb__tree_sink *sink, struct vb__place *place, const char *name,

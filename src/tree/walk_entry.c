@@ -112,22 +112,14 @@ static int hash(struct vb__walker *w, const struct vb__spot *spot, struct vb__of
 	return errnum == ECANCELED ? VB_ERR_INTERRUPTED : 0;
 }
 
-/* Or a further name of one. */
 static int tell_file(struct vb__walker *w, const struct vb__spot *spot, const struct stat *st,
 		     struct vb__offer *offer)
 {
 	const struct vb_tree_options *options = w->walk->options;
-	bool linked = options->keep & VB_KEEP_HARDLINKS && st->st_nlink > 1;
 
 	offer->kind = VB__OFFER_FILE;
-	offer->first = linked ? vb__links_meet(w->links, st, offer->number) : 0;
-	if (offer->first) {
-		offer->kind = VB__OFFER_HARDLINK;
-		return 0;
-	}
 	offer->size = (uint64_t)st->st_size;
 	offer->identity = vb__file_identity(st);
-	offer->flags = linked ? VB__OFFER_LINKED : 0;
 	if (st->st_blocks * 512 < st->st_size)
 		offer->flags |= VB__OFFER_SPARSE;
 	return options->select == VB_SELECT_DIFFERENT ? hash(w, spot, offer) : 0;
@@ -166,6 +158,38 @@ static int finish_offer(struct vb__walker *w, const struct vb__spot *spot, const
 	return rc;
 }
 
+/* Is it a further name of something? */
+static bool tell_links(struct vb__walker *w, const struct stat *st, struct vb__offer *offer)
+{
+	if (!(w->walk->options->keep & VB_KEEP_HARDLINKS) || S_ISDIR(st->st_mode) ||
+	    st->st_nlink < 2)
+		return false;
+	offer->first = vb__links_meet(w->links, st, offer->number);
+	offer->kind = VB__OFFER_HARDLINK;
+	offer->flags = offer->first ? 0 : VB__OFFER_LINKED;
+	return offer->first;
+}
+
+static int tell_kind(struct vb__walker *w, const struct vb__spot *spot, const struct stat *st,
+		     struct vb__offer *offer, char target[VB__LINK_MAX + 1], int *errnum)
+{
+	*errnum = 0;
+	if (tell_links(w, st, offer))
+		return 0;
+	if (S_ISREG(st->st_mode))
+		return tell_file(w, spot, st, offer);
+	if (S_ISDIR(st->st_mode)) {
+		offer->kind = VB__OFFER_DIRECTORY;
+	} else if (S_ISLNK(st->st_mode)) {
+		*errnum = tell_symlink(spot, offer, target);
+	} else {
+		offer->kind = VB__OFFER_SPECIAL;
+		offer->device_major = major(st->st_rdev);
+		offer->device_minor = minor(st->st_rdev);
+	}
+	return 0;
+}
+
 int vb__walk_offer(struct vb__walker *w, const struct vb__spot *spot, const struct stat *st)
 {
 	struct vb__offer offer = {
@@ -177,21 +201,11 @@ int vb__walk_offer(struct vb__walker *w, const struct vb__spot *spot, const stru
 		.name = slice_of(spot->shown),
 	};
 	char target[VB__LINK_MAX + 1];
-	int errnum = 0, rc = 0;
+	int errnum, rc;
 
 	if (w->last_number == UINT32_MAX)
 		return VB_ERR_TOO_BIG;
-	if (S_ISREG(st->st_mode)) {
-		rc = tell_file(w, spot, st, &offer);
-	} else if (S_ISDIR(st->st_mode)) {
-		offer.kind = VB__OFFER_DIRECTORY;
-	} else if (S_ISLNK(st->st_mode)) {
-		errnum = tell_symlink(spot, &offer, target);
-	} else {
-		offer.kind = VB__OFFER_SPECIAL;
-		offer.device_major = major(st->st_rdev);
-		offer.device_minor = minor(st->st_rdev);
-	}
+	rc = tell_kind(w, spot, st, &offer, target, &errnum);
 	if (errnum)
 		return vb__walk_miss(w, spot, st->st_mode, errnum, NULL);
 	if (rc)

@@ -95,22 +95,29 @@ static int mend(struct vb__tree_sink *s, const struct vb__offered *o, const stru
 		  : 0;
 }
 
-static int remember_first(struct vb__tree_sink *s, const struct vb__offered *o,
-			  const struct stat *st, struct vb_error *err)
+int vb__tree_remember_first(struct vb__tree_sink *s, struct vb__place *place, const char *name,
+			    const struct vb__offer *offer, const struct stat *st,
+			    struct vb_error *err)
 {
 	struct vb__first *first;
 	bool added;
 
-	if (!(o->offer->flags & VB__OFFER_LINKED))
+	if (!(offer->flags & VB__OFFER_LINKED))
 		return 0;
-	first = vb__first_new(o->place, o->name, st);
+	first = vb__first_new(place, name, st);
 	pthread_mutex_lock(&s->lock);
-	added = first && vb__numbers_set(&s->firsts, o->offer->number, first);
+	added = first && vb__numbers_set(&s->firsts, offer->number, first);
 	pthread_mutex_unlock(&s->lock);
 	if (added)
 		return 0;
 	free(first);
 	return vb__fail_errno(err, ENOMEM, "malloc", NULL);
+}
+
+static int remember_first(struct vb__tree_sink *s, const struct vb__offered *o,
+			  const struct stat *st, struct vb_error *err)
+{
+	return vb__tree_remember_first(s, o->place, o->name, o->offer, st, err);
 }
 
 static int leave_file(struct vb__tree_sink *s, const struct vb__offered *o, const struct stat *st,

@@ -205,6 +205,8 @@ static bool flags_are_right(const struct vb__offer *o)
 
 	if (o->kind == VB__OFFER_FILE)
 		allowed = VB__OFFER_LINKED | VB__OFFER_SPARSE | VB__OFFER_HASHED;
+	else if (o->kind == VB__OFFER_SYMLINK || o->kind == VB__OFFER_SPECIAL)
+		allowed = VB__OFFER_LINKED;
 	else if (o->kind == VB__OFFER_LISTED)
 		allowed = VB__OFFER_INCOMPLETE;
 	else if (o->kind == VB__OFFER_MISSED)

@@ -30,14 +30,14 @@ enum vb__offer_kind {
 	VB__OFFER_DIRECTORY = 2,
 	VB__OFFER_SYMLINK = 3,
 	VB__OFFER_SPECIAL = 4,	/* FIFO, socket, device: by `mode` and `device` */
-	VB__OFFER_HARDLINK = 5, /* a further name of file `first` */
+	VB__OFFER_HARDLINK = 5, /* a further name of entry `first` */
 	VB__OFFER_LISTED = 6,	/* that was all of directory `number` */
 	VB__OFFER_MISSED =
 		7, /* something is there but cannot be copied: `name` in `parent`, and why */
 };
 
 enum vb__offer_flag {
-	VB__OFFER_LINKED = 1, /* FILE: there may be hard links to it later */
+	VB__OFFER_LINKED = 1, /* no DIRECTORY: there may be hard links to it later */
 	VB__OFFER_INCOMPLETE =
 		2,		/* LISTED: it could not be read to its end: delete nothing there */
 	VB__OFFER_SPARSE = 4,	/* FILE: it has holes */

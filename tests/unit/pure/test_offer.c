@@ -305,7 +305,7 @@ static void other_offers_that_break_a_rule_are_refused(void **state)
 	bad[1].device_minor = 1;
 	bad[2].target.len = 0;
 	bad[3].target = (struct vb__slice){ .data = (const uint8_t *)"a\0b", .len = 3 };
-	bad[4].flags = VB__OFFER_LINKED;
+	bad[4].flags = VB__OFFER_SPARSE;
 	bad[5].number = 1;
 	bad[6].error = 0;
 	bad[7].native = -1;
