@@ -112,6 +112,27 @@ static bool has_time(const struct stat *st, const struct vb__meta *meta)
 	return st->st_mtim.tv_sec == meta->mtime_s && st->st_mtim.tv_nsec == meta->mtime_ns;
 }
 
+typedef int (*attributes_fn)(const struct vb__meta_rules *rules, const struct vb__meta *meta,
+			     const struct vb__thing *t, bool *changed, struct vb_error *err);
+
+/* Of what its owner may not write, not even the attributes may be changed, but by root. */
+static int act_on_attributes(attributes_fn act, const struct vb__meta_rules *rules,
+			     const struct vb__meta *meta, mode_t mode, const struct vb__thing *t,
+			     bool *changed, struct vb_error *err)
+{
+	struct vb_error failure = { .code = VB_OK };
+	int rc = act(rules, meta, t, changed, &failure);
+
+	if (rc && failure.native == EACCES && !(mode & S_IWUSR) && !S_ISLNK(t->st.st_mode) &&
+	    set_mode(t, mode | S_IWUSR) == 0) {
+		vb__error_clear(&failure);
+		rc = act(rules, meta, t, changed, &failure);
+		if (set_mode(t, mode) && rc == 0)
+			rc = vb__fail_io(&failure, errno, "set the permissions of", t->path);
+	}
+	return rc ? vb__fail_again(err, &failure) : 0;
+}
+
 int vb__meta_apply(const struct vb__meta_rules *rules, const struct vb__meta *meta, mode_t mode,
 		   const struct vb__thing *t, bool *changed, struct vb_error *err)
 {
@@ -122,11 +143,12 @@ int vb__meta_apply(const struct vb__meta_rules *rules, const struct vb__meta *me
 	int rc;
 
 	/* An ACL that should not be there has its say in the permissions: it goes first. */
-	rc = vb__attributes_prune(rules, meta, t, &attributes, err);
+	rc = act_on_attributes(vb__attributes_prune, rules, meta, t->st.st_mode & 07777, t,
+			       &attributes, err);
 	if (rc == 0 && (!has_mode || attributes) && !S_ISLNK(t->st.st_mode) && set_mode(t, mode))
 		rc = vb__fail_io(err, errno, "set the permissions of", t->path);
 	if (rc == 0)
-		rc = vb__attributes_set(rules, meta, t, &attributes, err);
+		rc = act_on_attributes(vb__attributes_set, rules, meta, mode, t, &attributes, err);
 	if (rc == 0 && late && set_time(t, meta))
 		rc = vb__fail_io(err, errno, "set the time of", t->path);
 	if (changed && (given || !has_mode || late || attributes))
