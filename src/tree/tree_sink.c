@@ -70,6 +70,14 @@ static int sync_all(struct vb__tree_sink *s, struct vb_error *err)
 	return rc;
 }
 
+static void report(struct vb__tree_sink *s)
+{
+	struct vb__answer answer = { .kind = VB__ANSWER_REPORT };
+
+	memcpy(answer.counts, &s->report, sizeof(answer.counts));
+	vb__answers_add(&s->answers, &answer);
+}
+
 static int tree_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_error *err)
 {
 	struct vb__tree_sink *s = tree_of(sink);
@@ -85,6 +93,8 @@ static int tree_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_er
 	}
 	if (rc == 0 && s->begun)
 		rc = sync_all(s, err);
+	if (rc == 0)
+		report(s);
 	return rc;
 }
 

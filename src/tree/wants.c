@@ -4,7 +4,9 @@
  * most once; what makes no sense ends the transfer.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/failure.h"
 #include "tree/source_state.h"
@@ -103,6 +105,18 @@ static int hear_settled(struct vb__tree_source *s, const struct vb__answer *a, s
 	return 0;
 }
 
+/* The receiver knows best what came of it. */
+static int hear_report(struct vb__tree_source *s, const struct vb__answer *a, struct vb_error *err)
+{
+	_Static_assert(offsetof(struct vb_tree_report, elapsed_ns) == sizeof(a->counts),
+		       "the report has other fields");
+
+	if (!s->walk_ended)
+		return fail_answer(err, "a report came before the end");
+	memcpy(&s->sums, a->counts, sizeof(a->counts));
+	return 0;
+}
+
 static int hear_one(struct vb__tree_source *s, const struct vb__answer *a, struct vb_error *err)
 {
 	switch (a->kind) {
@@ -112,6 +126,8 @@ static int hear_one(struct vb__tree_source *s, const struct vb__answer *a, struc
 		return hear_part(s, a, err);
 	case VB__ANSWER_SETTLED:
 		return hear_settled(s, a, err);
+	case VB__ANSWER_REPORT:
+		return hear_report(s, a, err);
 	case VB__ANSWER_HAPPENED:
 		break;
 	}

@@ -52,6 +52,10 @@ size_t vb__answer_encode(uint8_t *to, size_t room, const struct vb__answer *a)
 	case VB__ANSWER_HAPPENED:
 		encode_happened(&w, a);
 		break;
+	case VB__ANSWER_REPORT:
+		for (size_t i = 0; i < VB__REPORT_COUNTS; i++)
+			vb__write64(&w, a->counts[i]);
+		break;
 	case VB__ANSWER_SETTLED:
 		break;
 	}
@@ -112,6 +116,11 @@ bool vb__answer_decode(struct vb__answer *answer, const uint8_t *from, size_t le
 	case VB__ANSWER_HAPPENED:
 		decode_happened(&r, a);
 		right = happening_is_right(a);
+		break;
+	case VB__ANSWER_REPORT:
+		for (size_t i = 0; i < VB__REPORT_COUNTS; i++)
+			a->counts[i] = vb__read64(&r);
+		right = a->number == 0;
 		break;
 	}
 	return right && vb__read_all(&r, from, at);

@@ -93,6 +93,8 @@ bool vb__xattr_decode(struct vb__xattr *xattr, const uint8_t *from, size_t len, 
 
 /* ---- Answers ---- */
 
+#define VB__REPORT_COUNTS 12u
+
 enum vb__answer_kind {
 	VB__ANSWER_WANT = 1, /* entries `number` to `number + count - 1`: all of each */
 	/* Of entry `number`: `length` bytes from `offset`; more may follow, in ascending order. If it
@@ -101,12 +103,16 @@ enum vb__answer_kind {
 	VB__ANSWER_SETTLED =
 		3, /* no more wants for entries up to `number`; the rest is not needed */
 	VB__ANSWER_HAPPENED = 4, /* to an entry over there: told to the user here */
+	VB__ANSWER_REPORT = 5,	 /* last, if all went well: what came of it, in numbers */
 };
 
 struct vb__answer {
 	enum vb__answer_kind kind;
 	uint32_t number, count;
 	uint64_t offset, length;
+
+	/* REPORT: the fields of struct vb_tree_report, but the time. */
+	uint64_t counts[VB__REPORT_COUNTS];
 
 	/* HAPPENED */
 	uint8_t happening; /* enum vb_tree_happening */

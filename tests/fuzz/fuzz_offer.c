@@ -66,7 +66,7 @@ static bool take_answer(const uint8_t *data, size_t size, size_t *at)
 	HOLDS(*at > from && *at <= size);
 	check_slice(a.path, data, size);
 	check_slice(a.cause, data, size);
-	HOLDS(a.kind == VB__ANSWER_HAPPENED || a.number);
+	HOLDS(a.kind == VB__ANSWER_HAPPENED || (a.kind == VB__ANSWER_REPORT) == !a.number);
 	HOLDS(a.kind != VB__ANSWER_WANT || (a.count && a.number + (a.count - 1) >= a.number));
 	HOLDS(a.kind != VB__ANSWER_PART || (a.length && a.offset + a.length <= INT64_MAX));
 	HOLDS(vb__answer_encode(again, sizeof(again), &a) == *at - from);
