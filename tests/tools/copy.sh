@@ -17,7 +17,7 @@ is_root() { [ "$(id -u)" -eq 0 ]; }
 # ---- the far side ---------------------------------------------------------------------------------------------------
 
 start_sshd() {
-	local sshd port
+	local sshd
 	sshd=$(PATH=$PATH:/usr/sbin command -v sshd) || { echo "1..0 # SKIP no sshd"; exit 0; }
 	command -v rsync >/dev/null || { echo "1..0 # SKIP no rsync"; exit 0; }
 	mkdir "$ssh_dir"
@@ -25,12 +25,12 @@ start_sshd() {
 	ssh-keygen -q -t ed25519 -N '' -f "$ssh_dir/host"
 	ssh-keygen -q -t ed25519 -N '' -f "$ssh_dir/key"
 	for _ in {1..20}; do
-		port=$((20000 + SRANDOM % 12000))
-		sshd_says "$port" >"$ssh_dir/sshd_config"
+		ssh_port=$((20000 + SRANDOM % 12000))
+		sshd_says "$ssh_port" >"$ssh_dir/sshd_config"
 		"$sshd" -f "$ssh_dir/sshd_config" -E "$ssh_dir/log" && await 10 test -s "$ssh_dir/pid" && break
 	done
 	[ -s "$ssh_dir/pid" ] || { cat "$ssh_dir/log"; echo "Bail out! sshd does not start"; exit 1; }
-	ssh_says "$port" >"$ssh_config"
+	ssh_says "$ssh_port" >"$ssh_config"
 	# Not killed by tap.sh, whose tests end what they have started: it forks, and so is nobody's job.
 	trap 'kill "$(cat "$ssh_dir/pid")" 2>/dev/null; chmod -R u+rwx "$work" 2>/dev/null; rm -rf "$work"' EXIT
 }
@@ -253,14 +253,17 @@ nasty_links() {
 	ln -P links/a/symlink1 links/b/symlink2
 }
 
+file_modes=(0 1 7 44 111 200 400 444 600 777 1755 2755 4755 6711 7777)
+directory_modes=("${file_modes[@]}" 500 555)
 nasty_modes() {
 	local mode
-	for mode in 0 1 7 44 111 200 400 444 600 777 1755 2755 4755 6711 7777; do
+	for mode in "${file_modes[@]}"; do
 		echo "$mode" >"modes/$mode"
 		chmod "$mode" "modes/$mode"
-		mkdir "modes/d$mode"
+	done
+	for mode in "${directory_modes[@]}"; do
+		mkdir -p "modes/d$mode/sub"
 		echo "$mode" >"modes/d$mode/file"
-		mkdir "modes/d$mode/sub"
 		chmod "$mode" "modes/d$mode"
 	done
 }
@@ -336,4 +339,5 @@ nasty_times() {
 	find . -depth -type d ! -path './times/*' -exec touch -d '2020-02-02 02:02:02.222222222 UTC' {} +
 }
 
+head -c 16M /dev/urandom >"$work/random"	# for make
 start_sshd
