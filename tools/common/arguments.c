@@ -14,8 +14,10 @@
 #include "common/help.h"
 #include "common/quantity.h"
 
-#define FLAGS_MAX 64
+#define FLAGS_MAX 128
 #define LONG_ONLY 256 /* what getopt_long returns for the flag of index 0 */
+
+#define RETRIES 5
 
 /* HOST PORT KEY FILE. More are counted, but not kept. */
 #define WORDS_MAX 4
@@ -35,11 +37,10 @@ static void add_word(struct words *words, char *word)
 
 const char *tool_name(enum tool tool)
 {
-	return tool == RDSEND ? "rdsend" : "rdrecv";
+	return tool == RDSEND ? "rdsend" : tool == RDRECV ? "rdrecv" : "rdcp";
 }
 
-__attribute__((format(printf, 2, 3))) static int misused(const struct arguments *a,
-							 const char *format, ...)
+int arguments_misused(const struct arguments *a, const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -75,27 +76,48 @@ static void describe(enum tool tool, char *letters, struct option *names)
 	*names = (struct option){ 0 };
 }
 
-static const struct flag *flag_of(int code)
+static const struct flag *flag_of(enum tool tool, int code)
 {
 	if (code >= LONG_ONLY)
 		return &flags[code - LONG_ONLY];
 	for (const struct flag *flag = flags; flag->name || flag->help; flag++)
-		if (flag->letter && flag->letter == code)
+		if ((flag->tools & tool) && flag->letter && flag->letter == code)
 			return flag;
 	return NULL;
 }
 
 static int bad_option(const struct arguments *a, int code, const char *word)
 {
-	const struct flag *flag = optopt ? flag_of(optopt) : NULL;
+	const struct flag *flag = optopt ? flag_of(a->tool, optopt) : NULL;
 
 	if (code == ':' && flag)
-		return misused(a, "option --%s needs a value: %s", flag->name, flag->value);
+		return arguments_misused(a, "option --%s needs a value: %s", flag->name,
+					 flag->value);
 	if (flag && optopt >= LONG_ONLY)
-		return misused(a, "option --%s takes no value", flag->name);
+		return arguments_misused(a, "option --%s takes no value", flag->name);
 	if (optopt)
-		return misused(a, "unknown option '-%c'", optopt);
-	return misused(a, "unknown or ambiguous option '%.200s'", word);
+		return arguments_misused(a, "unknown option '-%c'", optopt);
+	return arguments_misused(a, "unknown or ambiguous option '%.200s'", word);
+}
+
+static int bad_value(const struct arguments *a, const struct flag *flag, const char *value)
+{
+	if (flag->kind == FLAG_REFUSED)
+		return arguments_misused(a, "--%s: %s", flag->name, flag->wanted);
+	return arguments_misused(a, "--%s: '%.200s' is not %s", flag->name, value, flag->wanted);
+}
+
+/* rdcp's are any number, the others' few. */
+static int take_word(struct arguments *a, struct words *words, char *word)
+{
+	if (a->tool != RDCP) {
+		add_word(words, word);
+		return -1;
+	}
+	if (list_add(&a->places, word) == 0)
+		return -1;
+	console_error("out of memory");
+	return EXIT_MEMORY;
 }
 
 /* Reads options and the words between them up to "--" or the end. -1: go on. */
@@ -109,16 +131,15 @@ static int read_options(struct arguments *a, struct words *words, int argc, char
 	opterr = 0;
 	optind = 0; /* starts afresh */
 	while ((code = getopt_long(argc, argv, letters, names, NULL)) != -1) {
-		const struct flag *flag = code == 1 ? NULL : flag_of(code);
+		const struct flag *flag = code == 1 ? NULL : flag_of(a->tool, code);
 
 		words->value = optarg;
-		if (code == 1)
-			add_word(words, optarg);
-		else if (!flag)
+		if (code != 1 && !flag)
 			return bad_option(a, code, argv[optind - 1]);
-		else if (flag_set(flag, a, optarg) != 0)
-			return misused(a, "--%s: '%.200s' is not %s", flag->name, optarg,
-				       flag->wanted);
+		if (flag && flag_set(flag, a, optarg) != 0)
+			return bad_value(a, flag, optarg);
+		if (code == 1 && (code = take_word(a, words, optarg)) >= 0)
+			return code;
 		if (a->request != REQUEST_NONE)
 			break;
 	}
@@ -162,11 +183,11 @@ static int take_words(struct arguments *a, const struct words *words, bool have_
 	if (i < words->count)
 		a->file = words->word[i];
 	if (a->host && !*a->host)
-		return misused(a, "HOST is empty");
+		return arguments_misused(a, "HOST is empty");
 	if (!port_is_fine(a->port, a->tool == RDSEND ? 1 : 0))
-		return misused(a, "'%.200s' is not a port", a->port);
+		return arguments_misused(a, "'%.200s' is not a port", a->port);
 	if (a->file && !*a->file)
-		return misused(a, "FILE is empty");
+		return arguments_misused(a, "FILE is empty");
 	if (a->file && strcmp(a->file, "-") == 0)
 		a->file = NULL;
 	return -1;
@@ -195,14 +216,15 @@ static int check_words(const struct arguments *a, const struct words *words, int
 	int first = a->tool == RDSEND ? 0 : 1;
 
 	if (words->count < wanted)
-		return misused(a, "%s is missing", names[first + words->count]);
+		return arguments_misused(a, "%s is missing", names[first + words->count]);
 	if (words->count > wanted + 1)
-		return misused(a, "too many arguments%s",
-			       have_key ? ": with -k or VB_KEY there is no KEY among them" : "");
+		return arguments_misused(a, "too many arguments%s",
+					 have_key ? ": with -k or VB_KEY there is no KEY among them"
+						  : "");
 	if (a->command && !a->command[0])
-		return misused(a, "no command after '--'");
+		return arguments_misused(a, "no command after '--'");
 	if (a->command && words->count > wanted)
-		return misused(a, "give either FILE or a command, not both");
+		return arguments_misused(a, "give either FILE or a command, not both");
 	return -1;
 }
 
@@ -218,18 +240,36 @@ static int answer(const struct arguments *a)
 	return EXIT_FILE;
 }
 
-int arguments_parse(struct arguments *a, enum tool tool, bool have_key, int argc, char **argv)
+/* What follows "--", and what some options mean together. */
+static int finish_rdcp(struct arguments *a, char **rest)
 {
-	int code, wanted = tool == RDSEND ? 3 : 2;
-	struct words words = { .count = 0 };
+	int code = -1;
+
+	while (code < 0 && *rest)
+		code = take_word(a, NULL, *rest++);
+	if (a->archive) {
+		a->tree.keep |= VB_KEEP_ARCHIVE;
+		a->tree.recursive = true;
+	}
+	/* Without the times the next run could not tell what is unchanged. */
+	if (a->sync)
+		a->tree.keep |= VB_KEEP_TIMES;
+	if (a->sync || a->checksum)
+		a->tree.select = a->checksum ? VB_SELECT_DIFFERENT : VB_SELECT_CHANGED;
+	if (code < 0 && a->tree.delete_others && !a->tree.recursive)
+		return arguments_misused(a, "--delete is about directories: add -r or -a");
+	if (code < 0 && a->tree.delete_others && a->files_from)
+		return arguments_misused(a, "--delete with --files-from would delete all the rest");
+	return code;
+}
+
+/* HOST PORT KEY FILE, as far as the tool wants them. */
+static int finish_pipe(struct arguments *a, struct words *found, bool have_key, char **argv)
+{
+	int code, wanted = a->tool == RDSEND ? 3 : 2;
+	struct words words = *found;
 	bool dashes;
 
-	*a = (struct arguments){ .tool = tool };
-	code = read_options(a, &words, argc, argv);
-	if (code >= 0)
-		return code;
-	if (a->request != REQUEST_NONE)
-		return answer(a);
 	have_key = have_key || a->key_file;
 	wanted -= have_key;
 	/* It may also be the value of an option, as the last word of all. */
@@ -242,8 +282,30 @@ int arguments_parse(struct arguments *a, enum tool tool, bool have_key, int argc
 	code = check_words(a, &words, wanted, have_key);
 	if (code < 0)
 		code = take_words(a, &words, have_key);
-	if (code < 0 && tool == RDSEND && !a->file && !a->command && a->key_file &&
+	if (code < 0 && a->tool == RDSEND && !a->file && !a->command && a->key_file &&
 	    strcmp(a->key_file, "-") == 0)
-		return misused(a, "stdin cannot be both the key (-k -) and the data");
+		return arguments_misused(a, "stdin cannot be both the key (-k -) and the data");
 	return code;
+}
+
+int arguments_parse(struct arguments *a, enum tool tool, bool have_key, int argc, char **argv)
+{
+	struct words words = { .count = 0 };
+	int code;
+
+	*a = (struct arguments){ .tool = tool, .retries = RETRIES };
+	code = read_options(a, &words, argc, argv);
+	if (code >= 0)
+		return code;
+	if (a->request != REQUEST_NONE)
+		return answer(a);
+	return tool == RDCP ? finish_rdcp(a, argv + optind)
+			    : finish_pipe(a, &words, have_key, argv);
+}
+
+void arguments_free(struct arguments *a)
+{
+	list_free(&a->places);
+	list_free(&a->rules);
+	list_free(&a->ssh_options);
 }

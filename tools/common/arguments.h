@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of rdsend and rdrecv. */
+/* The command line of rdsend, rdrecv and rdcp. */
 #ifndef TOOLS_ARGUMENTS_H
 #define TOOLS_ARGUMENTS_H
 
 #include <stdbool.h>
 #include <verbatim/transfer.h>
+#include <verbatim/tree.h>
 
 #include "common/key.h"
+#include "common/list.h"
 
-/* Bits, for what both understand. */
+/* Bits, for what several understand. */
 enum tool {
 	RDSEND = 1,
 	RDRECV = 2,
+	RDCP = 4,
 };
 
 enum request {
@@ -38,9 +41,21 @@ struct arguments {
 
 	/* As far as the command line tells: no key, callbacks or stop_fd. */
 	struct vb_transfer_options options;
+
+	/* rdcp's. */
+	struct list places;	     /* SRC... DST as typed */
+	struct vb_tree_options tree; /* no rules or callbacks; see below */
+	struct list rules;
+	bool archive, sync, checksum; /* what they mean for `tree` is in there */
+	const char *files_from;	      /* "-": stdin */
+	bool from0;
+	const char *rsh, *rdcp_path;
+	struct list ssh_options; /* "-i", "file", ... */
+	bool no_fallback, stats;
+	uint32_t retries;
 };
 
-/* "rdsend", "rdrecv". */
+/* "rdsend", "rdrecv", "rdcp". */
 const char *tool_name(enum tool tool);
 
 /*
@@ -49,5 +64,11 @@ const char *tool_name(enum tool tool);
  */
 int arguments_parse(struct arguments *arguments, enum tool tool, bool have_key, int argc,
 		    char **argv);
+
+/* Says what is wrong, and where the help is. Returns EXIT_USAGE. */
+__attribute__((format(printf, 2, 3))) int arguments_misused(const struct arguments *arguments,
+							    const char *format, ...);
+
+void arguments_free(struct arguments *arguments);
 
 #endif

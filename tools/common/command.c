@@ -7,7 +7,6 @@
 #include <paths.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/interrupt.h"
+#include "common/spawn.h"
 #include "common/trouble.h"
 
 #define GRACE_MS 1000	 /* between SIGTERM and SIGKILL */
@@ -76,20 +76,6 @@ int command_check(char *const *argv, struct vb_error *err)
 
 /* ---- Starting it ---- */
 
-/*
- * A terminal's foreground group stays together: the command may ask for a
- * password there. Else it gets a group of its own, to end it with all its children.
- */
-static bool in_foreground(void)
-{
-	int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	bool answer = fd >= 0 && tcgetpgrp(fd) == getpgrp();
-
-	if (fd >= 0)
-		close(fd);
-	return answer;
-}
-
 static void name_it(struct command *command, char *const *argv)
 {
 	size_t used = 0;
@@ -99,36 +85,6 @@ static void name_it(struct command *command, char *const *argv)
 					 used ? " " : "", *argv);
 	if (used >= sizeof(command->name))
 		memcpy(command->name + sizeof(command->name) - 4, "...", 4);
-}
-
-/* Default signals, and no descriptor of ours: libfabric leaves some of its own open. */
-static int spawn(struct command *command, char *const *argv, int theirs, int as)
-{
-	extern char **environ;
-	short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t all, none;
-	int result;
-
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setpgroup(&attributes, 0);
-	if (command->own_group)
-		flags |= POSIX_SPAWN_SETPGROUP;
-	posix_spawnattr_setflags(&attributes, flags);
-	result = posix_spawn_file_actions_adddup2(&actions, theirs, as);
-	if (result == 0)
-		result = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-	if (result == 0)
-		result = posix_spawnp(&command->pid, argv[0], &actions, &attributes, argv, environ);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
-	return result;
 }
 
 /* Has the library left `pipe` open? The spare one shows what it was, if the number was used again. */
@@ -154,11 +110,13 @@ int command_start(struct command *command, char *const *argv, enum command_role 
 		  struct vb_error *err)
 {
 	int ends[2], errnum, ours = role == COMMAND_READ ? 0 : 1;
+	struct spawn_fd theirs;
 
 	*command =
 		(struct command){ .role = role, .pid = -1, .watch = -1, .pipe = -1, .spare = -1 };
 	name_it(command, argv);
-	command->own_group = !in_foreground();
+	/* A group of its own is ended with all its children. */
+	command->own_group = !spawn_in_foreground();
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return trouble_errno(err, VB_ERR_SYSTEM, errno, "pipe", "");
 	fcntl(ends[ours], F_SETPIPE_SZ,
@@ -167,9 +125,10 @@ int command_start(struct command *command, char *const *argv, enum command_role 
 	if (role == COMMAND_FEED)
 		command->spare = fcntl(ends[ours], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	errnum = role == COMMAND_FEED && command->spare < 0 ? errno : 0;
+	theirs = (struct spawn_fd){ .fd = ends[!ours],
+				    .as = role == COMMAND_READ ? STDOUT_FILENO : STDIN_FILENO };
 	if (!errnum)
-		errnum = spawn(command, argv, ends[!ours],
-			       role == COMMAND_READ ? STDOUT_FILENO : STDIN_FILENO);
+		errnum = spawn_program(&command->pid, argv, &theirs, 1, command->own_group);
 	close(ends[!ours]);
 	if (errnum) {
 		command->pid = -1;

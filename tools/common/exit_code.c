@@ -2,26 +2,38 @@
 /* From errors to exit codes. */
 #include "common/exit_code.h"
 
+/* NULL where a tool has no such code. */
 static const struct {
 	enum exit_code code;
-	const char *meaning;
+	const char *of_pipe, *of_rdcp;
 } meanings[] = {
-	{ EXIT_OK, "everything has arrived and is stored" },
-	{ EXIT_USAGE, "wrong usage" },
-	{ EXIT_START, "the keys differ, or the key could not be read" },
-	{ EXIT_SOCKET, "cannot listen, or the connection was lost" },
-	{ EXIT_FILE, "a file, pipe or command failed, here or at the peer" },
-	{ EXIT_PROTOCOL, "protocol error, another version, or corrupted data" },
-	{ EXIT_INTERRUPTED, "interrupted, here or at the peer" },
-	{ EXIT_MEMORY, "not enough memory, or it may not be pinned" },
-	{ EXIT_TIMEOUT, "time-out" },
-	{ EXIT_CONNECT, "cannot connect" },
+	{ EXIT_OK, "everything has arrived and is stored", "everything is copied" },
+	{ EXIT_USAGE, "wrong usage", "wrong usage" },
+	{ EXIT_START, "the keys differ, or the key could not be read", "cannot start" },
+	{ EXIT_SOCKET, "cannot listen, or the connection was lost", "the connection was lost" },
+	{ EXIT_FILE, "a file, pipe or command failed, here or at the peer",
+	  "a file failed, and nothing else could be copied" },
+	{ EXIT_PROTOCOL, "protocol error, another version, or corrupted data",
+	  "protocol error, another version, or corrupted data" },
+	{ EXIT_INTERRUPTED, "interrupted, here or at the peer", "interrupted" },
+	{ EXIT_MEMORY, "not enough memory, or it may not be pinned",
+	  "not enough memory, or it may not be pinned" },
+	{ EXIT_PARTIAL, NULL, "some files could not be copied; the rest was" },
+	{ EXIT_VANISHED, NULL, "some files vanished before they were copied" },
+	{ EXIT_TIMEOUT, "time-out", "time-out" },
+	{ EXIT_CONNECT, "cannot connect", "cannot connect" },
+	{ EXIT_NOT_RUN, NULL, "rdcp at the far side may not be run" },
+	{ EXIT_NOT_FOUND, NULL, "rdcp at the far side is not found" },
 };
 
-void exit_code_print(FILE *out)
+void exit_code_print(bool rdcp, FILE *out)
 {
-	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
-		fprintf(out, "  %2d  %s\n", (int)meanings[i].code, meanings[i].meaning);
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+		const char *meaning = rdcp ? meanings[i].of_rdcp : meanings[i].of_pipe;
+
+		if (meaning)
+			fprintf(out, "  %*d  %s\n", rdcp ? 3 : 2, (int)meanings[i].code, meaning);
+	}
 }
 
 /* Of what goes wrong with the network, whose meaning depends on the moment. */

@@ -3,6 +3,7 @@
 #ifndef TOOLS_EXIT_CODE_H
 #define TOOLS_EXIT_CODE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <verbatim/error.h>
 
@@ -15,8 +16,12 @@ enum exit_code {
 	EXIT_PROTOCOL = 12,
 	EXIT_INTERRUPTED = 20,
 	EXIT_MEMORY = 22,
+	EXIT_PARTIAL = 23,
+	EXIT_VANISHED = 24,
 	EXIT_TIMEOUT = 30,
 	EXIT_CONNECT = 35,
+	EXIT_NOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
 };
 
 /* What was being done when it failed. */
@@ -31,7 +36,7 @@ enum phase {
 
 enum exit_code exit_code_of(enum vb_err code, enum phase phase);
 
-/* The table of codes, for the help. */
-void exit_code_print(FILE *out);
+/* The table of codes, for the help of rdcp or of the others. */
+void exit_code_print(bool rdcp, FILE *out);
 
 #endif

@@ -2,6 +2,8 @@
 /* Flags: the table, and how each kind is stored. */
 #include "common/flag.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -9,6 +11,7 @@
 
 #define FIELD(name) offsetof(struct arguments, name), sizeof(((struct arguments *)0)->name)
 #define BOTH (RDSEND | RDRECV)
+#define ALL (BOTH | RDCP)
 #define HEADLINE(tools, text)         \
 	{                             \
 		tools, .help = (text) \
@@ -19,25 +22,96 @@ const struct flag flags[] = {
 	{ BOTH, 'k', "key-file", "FILE", FLAG_TEXT, FIELD(key_file), 0, 0, "the name of a file",
 	  "the key is in FILE, less a newline at its end; '-': the first line of stdin" },
 
-	HEADLINE(BOTH, "Connection"),
+	HEADLINE(RDCP, "What is copied"),
+	{ RDCP, 'r', "recursive", NULL, FLAG_SET, FIELD(tree.recursive), 1, 0, NULL,
+	  "directories, with all that is in them; of symbolic links what they point to, as scp" },
+	{ RDCP, 'a', "archive", NULL, FLAG_SET, FIELD(archive), 1, 0, NULL,
+	  "everything as it is: -r -p -H -A -X -S --links --owner --specials" },
+	{ RDCP, 'p', "preserve", NULL, FLAG_BITS, FIELD(tree.keep), VB_KEEP_MODE | VB_KEEP_TIMES, 0,
+	  NULL, "modes and times" },
+	{ RDCP, 0, "links", NULL, FLAG_BITS, FIELD(tree.keep), VB_KEEP_SYMLINKS, 0, NULL,
+	  "symbolic links as links" },
+	{ RDCP, 0, "owner", NULL, FLAG_BITS, FIELD(tree.keep), VB_KEEP_OWNER, 0, NULL,
+	  "users and groups, by name, else by number; takes root at the target" },
+	{ RDCP, 0, "numeric-ids", NULL, FLAG_BITS, FIELD(tree.keep), VB_KEEP_NUMERIC_IDS, 0, NULL,
+	  "... by number only" },
+	{ RDCP, 0, "specials", NULL, FLAG_BITS, FIELD(tree.keep), VB_KEEP_SPECIALS, 0, NULL,
+	  "FIFOs, sockets, device nodes" },
+	{ RDCP, 'H', "hard-links", NULL, FLAG_BITS, FIELD(tree.keep), VB_KEEP_HARDLINKS, 0, NULL,
+	  "names of one file stay names of one file" },
+	{ RDCP, 'A', "acls", NULL, FLAG_BITS, FIELD(tree.keep), VB_KEEP_ACLS, 0, NULL,
+	  "access control lists" },
+	{ RDCP, 'X', "xattrs", NULL, FLAG_BITS, FIELD(tree.keep), VB_KEEP_XATTRS, 0, NULL,
+	  "extended attributes" },
+	{ RDCP, 'S', "sparse", NULL, FLAG_BITS, FIELD(tree.keep), VB_KEEP_HOLES, 0, NULL,
+	  "holes stay holes" },
+	{ RDCP, 0, "exclude", "PATTERN", FLAG_RULE, FIELD(rules), '-', 0, "a pattern",
+	  "leave out what matches, as rsync does; the first --exclude or --include that matches "
+	  "counts" },
+	{ RDCP, 0, "include", "PATTERN", FLAG_RULE, FIELD(rules), '+', 0, "a pattern",
+	  "do not leave out what matches" },
+	{ RDCP, 0, "files-from", "FILE", FLAG_TEXT, FIELD(files_from), 0, 0, "the name of a file",
+	  "only what FILE lists ('-': stdin), a path below the one SRC in each line" },
+	{ RDCP, '0', "from0", NULL, FLAG_SET, FIELD(from0), 1, 0, NULL,
+	  "the paths in FILE end with a NUL, not with a newline" },
+	{ RDCP, 0, "sync", NULL, FLAG_SET, FIELD(sync), 1, 0, NULL,
+	  "only files whose size or time differ; keeps the times" },
+	{ RDCP, 0, "checksum", NULL, FLAG_SET, FIELD(checksum), 1, 0, NULL,
+	  "only files whose contents differ: both sides read all" },
+	{ RDCP, 0, "delete", NULL, FLAG_SET, FIELD(tree.delete_others), 1, 0, NULL,
+	  "remove from the copied directories at DST what is not at SRC; not what is excluded" },
+	{ RDCP, 'n', "dry-run", NULL, FLAG_SET, FIELD(tree.dry_run), 1, 0, NULL,
+	  "change nothing, list what would be done" },
+	{ RDCP, 0, "resume", NULL, FLAG_SET, FIELD(tree.no_resume), 0, 0, NULL,
+	  "go on with large files where an earlier try was interrupted (the default)" },
+	{ RDCP, 0, "no-resume", NULL, FLAG_SET, FIELD(tree.no_resume), 1, 0, NULL,
+	  "start them anew, and leave nothing of them behind" },
+	{ RDCP, 'z', "compress", NULL, FLAG_REFUSED, FIELD(request), 0, 0,
+	  "there is no compression yet; leave it out", NULL },
+
+	HEADLINE(RDCP, "The far side"),
+	{ RDCP, 'e', "rsh", "COMMAND", FLAG_TEXT, FIELD(rsh), 0, 0, "a command",
+	  "starts the far side in place of ssh: 'ssh -l me', 'srun -w', 'docker exec -i', "
+	  "'kubectl exec -i %h --'; HOST and the command are appended, or HOST is put where %h "
+	  "stands; quotes as in the shell, but there is no shell" },
+	{ RDCP, 0, "rdcp-path", "PATH", FLAG_TEXT, FIELD(rdcp_path), 0, 0, "a path",
+	  "rdcp at the far side, if it is not found there" },
+	{ RDCP, 'P', "port", "PORT", FLAG_SSH, FIELD(ssh_options), 'p', 65535,
+	  "a port from 1 to 65535", "ssh's port" },
+	{ RDCP, 'F', "ssh-config", "FILE", FLAG_SSH, FIELD(ssh_options), 'F', 0,
+	  "the name of a file", "-F, -i, -J and -o are ssh's own" },
+	{ RDCP, 'i', "identity", "FILE", FLAG_SSH, FIELD(ssh_options), 'i', 0, "the name of a file",
+	  "ssh's private key" },
+	{ RDCP, 'J', "jump", "HOST", FLAG_SSH, FIELD(ssh_options), 'J', 0, "a host",
+	  "ssh goes by way of HOST" },
+	{ RDCP, 'o', "ssh-option", "OPTION", FLAG_SSH, FIELD(ssh_options), 'o', 0, "an option",
+	  "any option of ssh's configuration" },
+	{ RDCP, 0, "retries", "N", FLAG_COUNT, FIELD(retries), 0, 1000000, "a number",
+	  "continue so often after a lost connection (5), after 1, 2, 4 ... 30 seconds" },
+	{ RDCP, 0, "no-fallback", NULL, FLAG_SET, FIELD(no_fallback), 1, 0, NULL,
+	  "fail where no data connection can be made, rather than go through ssh" },
+
+	HEADLINE(ALL, "Connection"),
 	{ RDRECV, 0, "bind", "ADDRESS", FLAG_TEXT, FIELD(bind), 0, 0, "an address",
 	  "listen there only (all addresses)" },
 	{ RDSEND, 0, "bind", "ADDRESS", FLAG_TEXT, FIELD(options.connection.source), 0, 0,
 	  "an address", "connect from this address of this machine (by the route)" },
-	{ BOTH, '4', "ipv4", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET, 0, NULL,
+	{ ALL, '4', "ipv4", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET, 0, NULL,
 	  "IPv4 only" },
-	{ BOTH, '6', "ipv6", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET6, 0, NULL,
+	{ ALL, '6', "ipv6", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET6, 0, NULL,
 	  "IPv6 only" },
-	{ BOTH, 0, "fabric", "NAME", FLAG_FABRIC, FIELD(options.connection.fabric), 0, 0,
+	{ ALL, 0, "fabric", "NAME", FLAG_FABRIC, FIELD(options.connection.fabric), 0, 0,
 	  "verbs, ofi or auto",
 	  "verbs (RDMA), ofi (libfabric: TCP and others) or auto (verbs where there is a way)" },
-	{ BOTH, 0, "device", "NAME", FLAG_TEXT, FIELD(options.connection.device), 0, 0,
+	{ ALL, 0, "device", "NAME", FLAG_TEXT, FIELD(options.connection.device), 0, 0,
 	  "the name of a device", "only this RDMA device or libfabric provider" },
 	{ RDSEND, 0, "timeout", "SEC", FLAG_TIME, FIELD(options.connection.connect_timeout_ms), 1,
 	  UINT32_MAX, "a time above 0", "go on trying to connect for so long (10)" },
+	{ RDCP, 0, "timeout", "SEC", FLAG_TIME, FIELD(options.connection.connect_timeout_ms), 1,
+	  UINT32_MAX, "a time above 0", "go on trying each address of a host for so long (3)" },
 	{ RDRECV, 0, "timeout", "SEC", FLAG_TIME, FIELD(options.wait_timeout_ms), 0, UINT32_MAX,
 	  "a time", "give up if nobody with the key comes for so long (0: never)" },
-	{ BOTH, 0, "peer-timeout", "SEC", FLAG_TIME, FIELD(options.connection.peer_timeout_ms), 200,
+	{ ALL, 0, "peer-timeout", "SEC", FLAG_TIME, FIELD(options.connection.peer_timeout_ms), 200,
 	  UINT32_MAX, "a time of at least 0.2 seconds",
 	  "a peer whose host is silent for so long is lost (10)" },
 	{ RDRECV, 0, "keep-listening", NULL, FLAG_SET, FIELD(keep_listening), 1, 0, NULL,
@@ -45,38 +119,41 @@ const struct flag flags[] = {
 	  "FILE is replaced each time, COMMAND started anew; on stdout follows one after the other, "
 	  "also what came of those that failed" },
 
-	HEADLINE(BOTH, "Transfer"),
-	{ BOTH, 'b', "block", "SIZE", FLAG_SIZE, FIELD(options.block_bytes), VB_BLOCK_MIN,
+	HEADLINE(ALL, "Transfer"),
+	{ ALL, 'b', "block", "SIZE", FLAG_SIZE, FIELD(options.block_bytes), VB_BLOCK_MIN,
 	  VB_BLOCK_MAX, "a size from 4K to 64M",
 	  "how much is read, sent and written at a time (256K, over TCP 512K); the receiver's holds, "
 	  "up to the sender's" },
-	{ BOTH, 'w', "window", "N", FLAG_COUNT, FIELD(options.window_blocks), 1, VB_WINDOW_MAX,
+	{ ALL, 'w', "window", "N", FLAG_COUNT, FIELD(options.window_blocks), 1, VB_WINDOW_MAX,
 	  "a number from 1 to 1000", "blocks under way on each rail (8, over TCP 4)" },
-	{ BOTH, 0, "rails", "N", FLAG_COUNT, FIELD(options.rails), 1, VB_RAILS_MAX,
+	{ ALL, 0, "rails", "N", FLAG_COUNT, FIELD(options.rails), 1, VB_RAILS_MAX,
 	  "a number from 1 to 16",
 	  "connections that share the work (1, over TCP by the CPUs); the sender's holds" },
-	{ BOTH, 0, "workers", "N", FLAG_COUNT, FIELD(options.workers), 1, VB_WORKERS_MAX,
+	{ ALL, 0, "workers", "N", FLAG_COUNT, FIELD(options.workers), 1, VB_WORKERS_MAX,
 	  "a number from 1 to 64", "threads that read, check and write (by the CPUs)" },
-	{ BOTH, 0, "bwlimit", "RATE", FLAG_SIZE, FIELD(options.max_bytes_per_second), 0, UINT64_MAX,
+	{ ALL, 0, "bwlimit", "RATE", FLAG_SIZE, FIELD(options.max_bytes_per_second), 0, UINT64_MAX,
 	  "a rate in bytes per second",
 	  "no faster than RATE bytes per second, 100M for instance (0: no limit)" },
-	{ RDRECV, 0, "fsync", NULL, FLAG_SET, FIELD(options.fsync), 1, 0, NULL,
+	{ RDRECV | RDCP, 0, "fsync", NULL, FLAG_SET, FIELD(options.fsync), 1, 0, NULL,
 	  "success means that the data is on stable storage" },
-	{ BOTH, 0, "direct", NULL, FLAG_SET, FIELD(options.direct), VB_DIRECT_ALWAYS, 0, NULL,
+	{ ALL, 0, "direct", NULL, FLAG_SET, FIELD(options.direct), VB_DIRECT_ALWAYS, 0, NULL,
 	  "files go past the page cache wherever they can (where it gains)" },
-	{ BOTH, 0, "no-direct", NULL, FLAG_SET, FIELD(options.direct), VB_DIRECT_NEVER, 0, NULL,
+	{ ALL, 0, "no-direct", NULL, FLAG_SET, FIELD(options.direct), VB_DIRECT_NEVER, 0, NULL,
 	  "files go through the page cache" },
 
-	HEADLINE(BOTH, "Messages, all on stderr"),
+	HEADLINE(ALL, "Messages, all on stderr"),
+	{ RDCP, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
+	  "list what is copied, say what was chosen, and the bandwidth; -vv, -vvv: more" },
 	{ BOTH, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
 	  "say what was chosen, what arrived, and the bandwidth; -vv, -vvv: more" },
-	{ BOTH, 'q', "quiet", NULL, FLAG_SET, FIELD(verbosity), (uint64_t)-1, 0, NULL,
+	{ ALL, 'q', "quiet", NULL, FLAG_SET, FIELD(verbosity), (uint64_t)-1, 0, NULL,
 	  "say nothing but errors" },
-	{ BOTH, 0, "json", NULL, FLAG_SET, FIELD(json), 1, 0, NULL,
+	{ RDCP, 0, "stats", NULL, FLAG_SET, FIELD(stats), 1, 0, NULL, "end with a summary" },
+	{ ALL, 0, "json", NULL, FLAG_SET, FIELD(json), 1, 0, NULL,
 	  "say everything in JSON, an object a line: progress every second, a summary at the end" },
-	{ BOTH, 'h', "help", NULL, FLAG_SET, FIELD(request), REQUEST_HELP, 0, NULL,
+	{ ALL, 'h', "help", NULL, FLAG_SET, FIELD(request), REQUEST_HELP, 0, NULL,
 	  "print this on stdout" },
-	{ BOTH, 0, "version", NULL, FLAG_SET, FIELD(request), REQUEST_VERSION, 0, NULL,
+	{ ALL, 0, "version", NULL, FLAG_SET, FIELD(request), REQUEST_VERSION, 0, NULL,
 	  "print the version on stdout" },
 	{ 0 },
 };
@@ -104,7 +181,8 @@ static int number_of(const struct flag *flag, const char *text, uint64_t *value)
 
 	switch (flag->kind) {
 	case FLAG_SET:
-		*value = flag->least;
+	case FLAG_BITS:
+		*value |= flag->least;
 		return 0;
 	case FLAG_FABRIC:
 		return fabric_named(text, value);
@@ -123,10 +201,45 @@ static int number_of(const struct flag *flag, const char *text, uint64_t *value)
 	return result == 0 && *value >= flag->least && *value <= flag->most ? 0 : -1;
 }
 
+/* As one item, "- PATTERN". */
+static int add_rule(struct list *list, char sign, const char *pattern)
+{
+	char *rule;
+	int result;
+
+	if (!*pattern || asprintf(&rule, "%c %s", sign, pattern) < 0)
+		return -1;
+	result = list_add(list, rule);
+	free(rule);
+	return result;
+}
+
+/* As two items, "-p" and "22". */
+static int add_option(struct list *list, const struct flag *flag, const char *value)
+{
+	const char option[] = { '-', (char)flag->least, '\0' };
+	uint64_t number = 0;
+
+	if (!*value)
+		return -1;
+	if (flag->most && (quantity_count(value, &number) != 0 || !number || number > flag->most))
+		return -1;
+	return list_add(list, option) == 0 ? list_add(list, value) : -1;
+}
+
+static int add_to_list(const struct flag *flag, struct list *list, const char *text)
+{
+	return flag->kind == FLAG_RULE ? add_rule(list, (char)flag->least, text)
+				       : add_option(list, flag, text);
+}
+
 int flag_set(const struct flag *flag, struct arguments *arguments, const char *text)
 {
 	char *field = (char *)arguments + flag->offset;
 	uint64_t value = 0;
+
+	if (flag->kind == FLAG_RULE || flag->kind == FLAG_SSH)
+		return add_to_list(flag, (struct list *)(void *)field, text);
 
 	if (flag->kind == FLAG_RAISE) {
 		int *level = &arguments->verbosity;
@@ -140,6 +253,8 @@ int flag_set(const struct flag *flag, struct arguments *arguments, const char *t
 		memcpy(field, &text, sizeof(text));
 		return 0;
 	}
+	if (flag->kind == FLAG_BITS)
+		memcpy(&value, field, flag->width);
 	if (number_of(flag, text, &value) != 0)
 		return -1;
 	/* Little-endian, as everything here: the low bytes are the value, whatever the width. */

@@ -16,6 +16,10 @@ enum flag_kind {
 	FLAG_SIZE,   /* numbers, `least` to `most` */
 	FLAG_TIME,   /* to milliseconds */
 	FLAG_COUNT,
+	FLAG_BITS,    /* takes no value; `least` is or-ed to what is there */
+	FLAG_RULE,    /* appended to a list, after the character `least` and a space */
+	FLAG_SSH,     /* appended to a list, after the option with the letter `least` */
+	FLAG_REFUSED, /* `wanted` says why */
 };
 
 struct flag {

@@ -27,6 +27,22 @@ static const char recv_intro[] =
 	"and fail. COMMAND starts when the sender has come; if it fails, all fails, and\n"
 	"if the transfer fails it is ended before it sees the end of its input.\n";
 
+static const char copy_intro[] =
+	"Usage: rdcp [OPTION]... SRC... DST\n"
+	"\n"
+	"Copies files and, with -r or -a, directories between hosts, over RDMA or, where\n"
+	"there is none, over TCP. SRC and DST are [USER@]HOST:PATH, [ADDRESS]:PATH for an\n"
+	"IPv6 address, or local paths; a colon after a slash ('./a:b') is none of a host.\n"
+	"Between two other hosts the data goes directly. ssh starts rdcp at the far side.\n"
+	"'-' is stdin as the only SRC, stdout as DST.\n"
+	"\n"
+	"If DST is a directory, ends in a slash, or there are several SRC, everything\n"
+	"comes into it. As with cp and scp, SRC 'dir/' is 'dir', and 'dir/.' is what is in\n"
+	"it. Relative paths at a far side start at the home directory there.\n"
+	"\n"
+	"A file stands under its name only when it is complete and checked. What was\n"
+	"interrupted is continued by running rdcp again.\n";
+
 static const char key_text[] =
 	"\n"
 	"KEY is what both sides must know; it never crosses the network. '-' asks for it\n"
@@ -38,6 +54,15 @@ static const char units_text[] =
 	"Sizes and rates: K, M, G, T are powers of 1024; KB, MB, GB, TB of 1000.\n"
 	"SEC: seconds, fractions too, or with ms, s, m, h. VB_FABRIC and VB_DEVICE in\n"
 	"the environment stand for --fabric and --device where these are not given.\n";
+
+static const char copy_example[] =
+	"\n"
+	"-S is rsync's --sparse; scp's -S PROGRAM is -e here.\n"
+	"\n"
+	"Examples:\n"
+	"  rdcp picture.raw backup:            rdcp -r hostA:data hostB:/srv\n"
+	"  rdcp -a --sync --delete photos/. me@backup:photos\n"
+	"  tar c . | rdcp - backup:all.tar     rdcp -e 'docker exec -i' box:/etc/hosts .\n";
 
 static const char send_example[] =
 	"\n"
@@ -80,12 +105,20 @@ static void print_flag(const struct flag *flag, FILE *out)
 	wrap(out, flag->help, strlen(names) < COLUMN ? COLUMN : strlen(names));
 }
 
+static const struct {
+	const char *intro, *key, *example;
+} texts[] = {
+	[RDSEND] = { send_intro, key_text, send_example },
+	[RDRECV] = { recv_intro, key_text, recv_example },
+	[RDCP] = { copy_intro, "", copy_example },
+};
+
 void help_print(enum tool tool, FILE *out)
 {
-	fputs(tool == RDSEND ? send_intro : recv_intro, out);
-	fputs(key_text, out);
+	fputs(texts[tool].intro, out);
+	fputs(texts[tool].key, out);
 	for (const struct flag *flag = flags; flag->name || flag->help; flag++) {
-		if (!(flag->tools & tool))
+		if (!(flag->tools & tool) || !flag->help)
 			continue;
 		if (flag->name)
 			print_flag(flag, out);
@@ -94,6 +127,6 @@ void help_print(enum tool tool, FILE *out)
 	}
 	fputs(units_text, out);
 	fputs("\nExit codes:\n", out);
-	exit_code_print(out);
-	fputs(tool == RDSEND ? send_example : recv_example, out);
+	exit_code_print(tool == RDCP, out);
+	fputs(texts[tool].example, out);
 }

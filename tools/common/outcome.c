@@ -34,24 +34,23 @@ void outcome_describe(struct outcome *outcome, const struct vb_session *session)
 		console_note("%s", news(outcome->description, before));
 }
 
-static const char *error_line(const struct outcome *outcome, char line[VB_ERROR_LINE_MAX])
+const char *outcome_error_line(const struct vb_error *err, char line[VB_ERROR_LINE_MAX])
 {
 	/* Our own signal needs no story; that of the peer is told by the library. */
-	if (outcome->err.code == VB_ERR_INTERRUPTED && interrupt_seen())
+	if (err->code == VB_ERR_INTERRUPTED && interrupt_seen())
 		return "interrupted";
-	return vb_error_format(&outcome->err, line, VB_ERROR_LINE_MAX);
+	return vb_error_format(err, line, VB_ERROR_LINE_MAX);
 }
 
-static void add_error(struct json *json, const struct outcome *outcome)
+void outcome_add_error(struct json *json, const struct vb_error *err)
 {
-	const struct vb_error *err = &outcome->err;
 	char line[VB_ERROR_LINE_MAX];
 
 	if (err->code == VB_OK)
 		return;
 	json_open(json, "error");
 	json_text(json, "code", vb_err_name(err->code));
-	json_text(json, "text", error_line(outcome, line));
+	json_text(json, "text", outcome_error_line(err, line));
 	json_text(json, "operation", err->operation);
 	json_text(json, "object", err->object);
 	json_text(json, "cause", err->cause);
@@ -72,7 +71,7 @@ static void tell_json(const struct outcome *outcome, enum exit_code code)
 	json_begin(&json);
 	json_text(&json, "event", "summary");
 	json_number(&json, "exit", code);
-	add_error(&json, outcome);
+	outcome_add_error(&json, &outcome->err);
 	json_number(&json, "bytes", report->bytes);
 	json_number(&json, "hole_bytes", report->hole_bytes);
 	json_number(&json, "blocks", report->blocks);
@@ -113,7 +112,7 @@ enum exit_code outcome_tell(const struct outcome *outcome)
 	if (console_as_json())
 		tell_json(outcome, code);
 	else if (code != EXIT_OK)
-		console_error("%s", error_line(outcome, line));
+		console_error("%s", outcome_error_line(&outcome->err, line));
 	else if (console_verbosity() >= 1)
 		tell_report(&outcome->report);
 	return code;

@@ -18,6 +18,14 @@ struct outcome {
 /* Notes whom the session is with and what was chosen; says so with -v if that is news. */
 void outcome_describe(struct outcome *outcome, const struct vb_session *session);
 
+struct json;
+
+/* Adds the error, if there is one, as the member "error". */
+void outcome_add_error(struct json *json, const struct vb_error *err);
+
+/* What an error is to the user: one line. */
+const char *outcome_error_line(const struct vb_error *err, char line[VB_ERROR_LINE_MAX]);
+
 /* Tells how it ended and returns the exit code. */
 enum exit_code outcome_tell(const struct outcome *outcome);
 

@@ -10,11 +10,13 @@
 
 #include "common/console.h"
 #include "common/json.h"
+#include "common/printable.h"
 #include "common/quantity.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define LINE_EVERY_NS (SECOND_NS / 10)
 #define WIDEST 256
+#define NAME_LEAST 8u /* a shorter piece of a name tells nothing */
 
 void progress_begin(struct progress *progress, int data_fd)
 {
@@ -44,7 +46,8 @@ uint64_t progress_eta(const struct vb_progress *now)
 {
 	uint64_t average = quantity_speed(now->bytes, now->elapsed_ns);
 
-	if (now->total_bytes == UINT64_MAX || now->total_bytes < now->bytes || !average)
+	if (now->total_bytes == UINT64_MAX || now->total_bytes < now->bytes || !average ||
+	    now->counting)
 		return UINT64_MAX;
 	return (now->total_bytes - now->bytes) / average;
 }
@@ -55,37 +58,74 @@ static void percent_and_eta(char *to, size_t size, const struct vb_progress *now
 	char text[QUANTITY_TEXT];
 
 	to[0] = '\0';
-	if (now->total_bytes == UINT64_MAX || now->total_bytes < now->bytes)
+	if (now->total_bytes == UINT64_MAX || now->total_bytes < now->bytes || now->counting)
 		return;
 	snprintf(to, size, "%3.0f%%  ETA %s",
 		 now->total_bytes ? 100.0 * (double)now->bytes / (double)now->total_bytes : 100.0,
 		 eta == UINT64_MAX ? "-:--" : quantity_duration(text, eta));
 }
 
+#define PARTS 6
+
+/* The parts of the line, the most important first. */
+static void make_parts(char parts[PARTS][64], const struct vb_progress *now, uint64_t rate)
+{
+	char text[QUANTITY_TEXT];
+	size_t i = 0;
+
+	if (now->total_files)
+		snprintf(parts[i++], sizeof(parts[0]), "%" PRIu64 "/%" PRIu64 "%s files",
+			 now->files, now->total_files, now->counting ? "+" : "");
+	snprintf(parts[i++], sizeof(parts[0]), "%s", quantity_bytes(text, now->bytes));
+	snprintf(parts[i++], sizeof(parts[0]), "%9s", quantity_rate(text, rate));
+	percent_and_eta(parts[i++], sizeof(parts[0]), now);
+	if (now->total_files)
+		return;
+	quantity_rate(text, quantity_speed(now->bytes, now->elapsed_ns));
+	snprintf(parts[i++], sizeof(parts[0]), "average %s", text);
+	snprintf(parts[i], sizeof(parts[0]), "buffers here %3u%%, there %3u%%", now->filled_here,
+		 now->filled_there);
+}
+
+/* The end of the name, as much as fits and makes sense, harmless. */
+static void add_name(char *to, size_t used, size_t room, const char *name)
+{
+	char clean[4 * sizeof(((struct vb_progress *)0)->name)];
+	const char *from = printable(clean, sizeof(clean), name);
+	size_t len = strlen(from), space = room > used + 3 ? room - used - 3 : 0;
+
+	if (!len || space < NAME_LEAST)
+		return;
+	if (len > space) {
+		from += len - (space - 3);
+		/* Not in the middle of a character. */
+		while ((*from & 0xc0) == 0x80)
+			from++;
+		snprintf(to + used, room - used, "  ...%s", from);
+	} else {
+		snprintf(to + used, room - used, "  %s", from);
+	}
+}
+
 char *progress_line(char *to, size_t size, unsigned width, const struct vb_progress *now,
 		    uint64_t rate)
 {
-	char parts[5][64], text[QUANTITY_TEXT];
+	char parts[PARTS][64] = { "" };
 	size_t used = 0, room = width < size ? width : size;
 
-	snprintf(parts[0], sizeof(parts[0]), "%s", quantity_bytes(text, now->bytes));
-	snprintf(parts[1], sizeof(parts[1]), "%9s", quantity_rate(text, rate));
-	percent_and_eta(parts[2], sizeof(parts[2]), now);
-	quantity_rate(text, quantity_speed(now->bytes, now->elapsed_ns));
-	snprintf(parts[3], sizeof(parts[3]), "average %s", text);
-	snprintf(parts[4], sizeof(parts[4]), "buffers here %3u%%, there %3u%%", now->filled_here,
-		 now->filled_there);
+	make_parts(parts, now, rate);
 	to[0] = '\0';
-	for (size_t i = 0; i < 5 && room; i++) {
+	for (size_t i = 0; i < PARTS && room; i++) {
 		size_t gap = used ? 2 : 0;
 
 		if (!parts[i][0])
 			continue;
 		if (used && used + gap + strlen(parts[i]) >= room)
-			break;
+			return to;
 		snprintf(to + used, room - used, "%*s%s", (int)gap, "", parts[i]);
 		used += strlen(to + used);
 	}
+	add_name(to, used, room, now->name);
 	return to;
 }
 
@@ -111,6 +151,12 @@ static void say_json(const struct vb_progress *now, uint64_t rate)
 		json_number(&json, "eta_s", eta);
 	json_number(&json, "filled_here_percent", now->filled_here);
 	json_number(&json, "filled_there_percent", now->filled_there);
+	if (now->total_files) {
+		json_number(&json, "files", now->files);
+		json_number(&json, "total_files", now->total_files);
+		json_text(&json, "counting", now->counting ? "yes" : "no");
+		json_text(&json, "name", now->name);
+	}
 	line = json_end(&json);
 	if (line)
 		console_write(line);

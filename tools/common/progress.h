@@ -32,7 +32,10 @@ void progress_end(struct progress *progress, const struct vb_report *report);
 /* The pure parts. The rate in bytes a second, `now` taken into account. */
 uint64_t progress_rate(struct progress *progress, const struct vb_progress *now);
 
-/* The line, in less than `width` columns: what does not fit is left out, the least important first. */
+/*
+ * The line, in less than `width` columns: what does not fit is left out, the least important first.
+ * Of a tree, which has a number of files, it ends with the name of one that is under way.
+ */
 char *progress_line(char *to, size_t size, unsigned width, const struct vb_progress *now,
 		    uint64_t rate);
 

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanges. The side that is started by ssh opens its door; the one that is not, or the source, connects. */
+#include "copy/exchange.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/console.h"
+#include "common/interrupt.h"
+#include "common/trouble.h"
+#include "copy/part.h"
+
+#define DEFAULT_PEER_MS 10000
+#define AFTERWORD_MS 3000 /* for what the other side says of a failure */
+
+/* ---- Orders ---- */
+
+static bool copy_list(struct list *to, const struct list *from)
+{
+	for (size_t i = 0; from && i < from->count; i++)
+		if (list_add(to, from->item[i]) != 0)
+			return false;
+	return true;
+}
+
+/* Both sides are told everything: each takes what it needs. */
+static bool make_order(struct order *order, const struct copier *c, enum role role, bool tunnelled)
+{
+	const struct arguments *a = c->arguments;
+	const char *device = a->options.connection.device;
+
+	*order = (struct order){
+		.role = role,
+		.tunnelled = tunnelled,
+		.stream = c->job->from->kind == OPERAND_STDIO ||
+			  c->jobs->target.kind == OPERAND_STDIO,
+		.verbosity = a->verbosity > 5 ? 5 : a->verbosity,
+		.tree = a->tree,
+		.transfer = a->options,
+	};
+	order->tree.into_directory = c->jobs->into_directory;
+	order->tree.tell_all = c->listing->names;
+	order->target = strdup(c->jobs->target.path);
+	order->device = strdup(device ? device : "");
+	return copy_list(&order->paths, &c->job->paths) && copy_list(&order->rules, &a->rules) &&
+	       copy_list(&order->listed, c->listed) && order->target && order->device;
+}
+
+/* ---- Waiting ---- */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+typedef bool (*reached_fn)(struct far *far);
+
+static bool has_answered(struct far *far)
+{
+	struct invitation invitation;
+	struct ending ending;
+
+	return far_has_invited(far, &invitation) || far_has_ended(far, &ending);
+}
+
+static bool has_ended(struct far *far)
+{
+	struct ending ending;
+
+	return far_has_ended(far, &ending);
+}
+
+/*
+ * Waits until one of both has reached it or is gone; so long, or with -1 for ever. False: that has
+ * not come to pass, or we are interrupted. `other` may be NULL.
+ */
+static bool await(const struct copier *c, struct far *far, struct far *other, reached_fn reached,
+		  int timeout_ms)
+{
+	struct pollfd fds[] = { { .fd = c->news, .events = POLLIN },
+				{ .fd = interrupt_fd(), .events = POLLIN } };
+	int64_t until = now_ms() + timeout_ms;
+	uint64_t count;
+
+	for (;;) {
+		int64_t left = timeout_ms < 0 ? -1 : until - now_ms();
+
+		if (read(c->news, &count, sizeof(count)) < 0)
+			count = 0;
+		if (interrupt_seen())
+			return false;
+		if (reached(far) || far_is_gone(far) ||
+		    (other && (reached(other) || far_is_gone(other))))
+			return true;
+		if (timeout_ms >= 0 && left <= 0)
+			return false;
+		poll(fds, 2, (int)left);
+	}
+}
+
+static void say_gone(const struct far *far, struct ending *ending)
+{
+	if (interrupt_seen())
+		trouble_say(&ending->err, VB_ERR_INTERRUPTED, "interrupted");
+	else
+		trouble_say(&ending->err, VB_ERR_LOST, "the far side at %s has gone", far->host);
+}
+
+/* ---- Verdicts ---- */
+
+/* Does this say only that the other side has ended, and not why? */
+static bool is_hearsay(const struct ending *ending)
+{
+	switch (ending->err.code) {
+	case VB_ERR_CLOSED:
+	case VB_ERR_LOST:
+	case VB_ERR_EOF:
+	case VB_ERR_FLUSHED:
+	case VB_ERR_INTERRUPTED:
+	case VB_ERR_TIMEOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The deeper cause of two. */
+static void listen_to(struct ending *ending, const struct ending *other)
+{
+	if (ending->err.code != VB_OK && is_hearsay(ending) && other->err.code != VB_OK &&
+	    !is_hearsay(other))
+		ending->err = other->err;
+}
+
+static int peer_ms(const struct copier *c)
+{
+	uint32_t ms = c->arguments->options.connection.peer_timeout_ms;
+
+	return (ms && ms < 600000 ? (int)ms : DEFAULT_PEER_MS) + AFTERWORD_MS;
+}
+
+/* The far side's own word, for which it is given a moment. Has it ended with this order? */
+static bool hear_out(const struct copier *c, struct far *far, struct ending *ending)
+{
+	struct ending theirs;
+	bool failed = ending->err.code != VB_OK;
+
+	if (failed && !has_ended(far))
+		far_stop(far);
+	await(c, far, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
+	if (!far_has_ended(far, &theirs))
+		return false;
+	listen_to(ending, &theirs);
+	return true;
+}
+
+/* ---- This host and a far side ---- */
+
+static void say_note(void *arg, const char *text)
+{
+	(void)arg;
+	console_note("%s", text);
+}
+
+static void run_here(const struct copier *c, const struct order *order, struct far *far,
+		     struct ending *ending)
+{
+	int data = order->role == ROLE_SEND ? STDIN_FILENO : STDOUT_FILENO;
+	const struct part part = {
+		.order = order,
+		.stop_fd = interrupt_fd(),
+		.fd = order->stream ? data : -1,
+		.link = far ? &far->link : NULL,
+		.slot = far ? &far->slot : NULL,
+		.arg = c->listing,
+		.say = say_note,
+		.event = listing_event,
+		.progress = listing_progress,
+		.log = console_log,
+	};
+
+	listing_begin(c->listing, part.fd);
+	part_run(&part, ending);
+	listing_end(c->listing, ending);
+}
+
+static bool with_far(struct copier *c, struct far *far, enum role far_role, bool tunnelled,
+		     struct ending *ending)
+{
+	struct order there, here;
+	bool usable = false;
+
+	if (!make_order(&there, c, far_role, tunnelled) ||
+	    !make_order(&here, c, far_role == ROLE_SEND ? ROLE_RECEIVE : ROLE_SEND, tunnelled)) {
+		trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
+	} else {
+		far_order(far, &there);
+		await(c, far, NULL, has_answered, -1);
+		here.connects = true;
+		if (far_has_invited(far, &here.invitation)) {
+			run_here(c, &here, far, ending);
+			usable = hear_out(c, far, ending);
+		} else if (!(usable = far_has_ended(far, ending))) {
+			say_gone(far, ending);
+		}
+	}
+	order_free(&there);
+	order_free(&here);
+	return usable;
+}
+
+/* ---- Two far sides ---- */
+
+/* All at one far side. */
+static bool within_far(struct copier *c, struct far *far, struct ending *ending)
+{
+	struct order order;
+	bool usable = false;
+
+	if (!make_order(&order, c, ROLE_COPY, false)) {
+		trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
+	} else {
+		order.tells = true;
+		listing_begin(c->listing, -1);
+		far_order(far, &order);
+		await(c, far, NULL, has_ended, -1);
+		usable = far_has_ended(far, ending);
+		if (!usable)
+			say_gone(far, ending);
+		listing_end(c->listing, ending);
+	}
+	order_free(&order);
+	return usable;
+}
+
+/* What both came to: the target's word counts, but where it knows nothing the source's. */
+static bool both_ended(struct copier *c, struct ending *ending)
+{
+	struct ending source, target;
+	bool failed, all;
+
+	await(c, &c->source, &c->target, has_ended, -1);
+	failed = !far_has_ended(far_is_gone(&c->source) || has_ended(&c->source) ? &c->source
+										 : &c->target,
+				&source) ||
+		 source.err.code != VB_OK;
+	if (failed && !has_ended(&c->target))
+		far_stop(&c->target);
+	if (failed && !has_ended(&c->source))
+		far_stop(&c->source);
+	await(c, &c->source, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
+	await(c, &c->target, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
+	all = far_has_ended(&c->source, &source) & far_has_ended(&c->target, &target);
+	if (!all) {
+		say_gone(far_is_gone(&c->source) ? &c->source : &c->target, ending);
+		return false;
+	}
+	*ending = target;
+	/* If the source could not connect, the target was only told to stop. */
+	if (source.phase == PHASE_CONNECT)
+		*ending = source;
+	listen_to(ending, &source);
+	return true;
+}
+
+static bool between_fars(struct copier *c, bool tunnelled, struct ending *ending)
+{
+	struct order to, from;
+	bool usable = false;
+
+	c->source.partner = &c->target;
+	c->target.partner = &c->source;
+	if (!make_order(&to, c, ROLE_RECEIVE, tunnelled) ||
+	    !make_order(&from, c, ROLE_SEND, tunnelled)) {
+		trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
+	} else {
+		to.tells = true;
+		from.connects = true;
+		listing_begin(c->listing, -1);
+		far_order(&c->target, &to);
+		await(c, &c->target, NULL, has_answered, -1);
+		if (far_has_invited(&c->target, &from.invitation)) {
+			far_order(&c->source, &from);
+			usable = both_ended(c, ending);
+		} else if (!(usable = far_has_ended(&c->target, ending))) {
+			say_gone(&c->target, ending);
+		}
+		listing_end(c->listing, ending);
+	}
+	order_free(&to);
+	order_free(&from);
+	return usable;
+}
+
+static bool within_here(struct copier *c, struct ending *ending)
+{
+	struct order order;
+
+	if (make_order(&order, c, ROLE_COPY, false))
+		run_here(c, &order, NULL, ending);
+	else
+		trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
+	order_free(&order);
+	return true;
+}
+
+bool exchange(struct copier *c, bool tunnelled, struct ending *ending)
+{
+	bool from = c->job->from->kind == OPERAND_REMOTE;
+	bool to = c->jobs->target.kind == OPERAND_REMOTE;
+
+	*ending = (struct ending){ .phase = PHASE_CHECK };
+	if (!from && !to)
+		return within_here(c, ending);
+	if (!from)
+		return with_far(c, &c->target, ROLE_RECEIVE, tunnelled, ending);
+	if (!to)
+		return with_far(c, &c->source, ROLE_SEND, tunnelled, ending);
+	if (operand_same_host(c->job->from, &c->jobs->target))
+		return within_far(c, &c->target, ending);
+	return between_fars(c, tunnelled, ending);
+}

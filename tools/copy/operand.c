@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operands. As scp understands them: a slash before the first colon makes a path of it. */
+#include "copy/operand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The colon behind the host, or NULL: then it is a path. `bracket` is where an address begins. */
+static const char *host_end(const char *text, const char **bracket)
+{
+	const char *at = text + strcspn(text, "@:/[");
+
+	*bracket = NULL;
+	if (*at == '@')
+		at++;
+	else
+		at = text;
+	if (*at == '[') {
+		const char *close = strchr(at, ']');
+
+		if (close && close[1] == ':' && !memchr(at, '/', (size_t)(close - at))) {
+			*bracket = at;
+			return close + 1;
+		}
+	}
+	at = text + strcspn(text, ":/");
+	return *at == ':' ? at : NULL;
+}
+
+static char *host_of(const char *text, const char *bracket, const char *colon)
+{
+	char *host = NULL;
+
+	if (!bracket)
+		return strndup(text, (size_t)(colon - text));
+	/* The user, and the address less its brackets. */
+	if (asprintf(&host, "%.*s%.*s", (int)(bracket - text), text, (int)(colon - bracket - 2),
+		     bracket + 1) < 0)
+		return NULL;
+	return host;
+}
+
+static const char *check_host(const char *host)
+{
+	const char *name = strrchr(host, '@');
+
+	if (name == host)
+		return "the user's name is empty";
+	name = name ? name + 1 : host;
+	if (!*name)
+		return "the host's name is empty; write ./ before a file's name that begins so";
+	if (*host == '-' || *name == '-')
+		return "a host's name does not begin with a dash; write ./ before a file's name";
+	for (const char *c = host; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			return "a host's name has no blanks or control characters; write ./ before "
+			       "a file's name";
+	return NULL;
+}
+
+const char *operand_parse(struct operand *operand, const char *text)
+{
+	const char *bracket, *colon = host_end(text, &bracket);
+
+	*operand = (struct operand){ .kind = OPERAND_LOCAL };
+	if (!*text)
+		return "it is empty";
+	if (strcmp(text, "-") == 0)
+		operand->kind = OPERAND_STDIO;
+	if (colon) {
+		operand->kind = OPERAND_REMOTE;
+		operand->host = host_of(text, bracket, colon);
+	}
+	operand->path = strdup(colon ? colon + 1 : text);
+	if (!operand->path || (colon && !operand->host))
+		return "out of memory";
+	return operand->host ? check_host(operand->host) : NULL;
+}
+
+bool operand_ends_in_slash(struct operand *operand)
+{
+	size_t len = strlen(operand->path);
+	bool any = len && operand->path[len - 1] == '/';
+
+	while (len > 1 && operand->path[len - 1] == '/')
+		operand->path[--len] = '\0';
+	return any;
+}
+
+bool operand_as_source(struct operand *operand)
+{
+	const char *last;
+	char *more;
+
+	operand_ends_in_slash(operand);
+	last = strrchr(operand->path, '/');
+	last = last ? last + 1 : operand->path;
+	/* These have no name that a copy could get, but contents. "x/." says so itself. */
+	if (*last && strcmp(last, "..") != 0 && strcmp(operand->path, ".") != 0)
+		return true;
+	if (asprintf(&more, "%s/.",
+		     !*operand->path		       ? "."
+		     : strcmp(operand->path, "/") == 0 ? ""
+						       : operand->path) < 0)
+		return false;
+	free(operand->path);
+	operand->path = more;
+	return true;
+}
+
+bool operand_same_host(const struct operand *a, const struct operand *b)
+{
+	return a->kind == b->kind && (!a->host || strcmp(a->host, b->host) == 0);
+}
+
+void operand_free(struct operand *operand)
+{
+	free(operand->host);
+	free(operand->path);
+	*operand = (struct operand){ .kind = OPERAND_LOCAL };
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts. Here and at the far side the same: only who is told differs. */
+#include "copy/part.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/trouble.h"
+#include "copy/addresses.h"
+#include "copy/listed.h"
+
+#define TRY_MS 3000u /* for each address of a host */
+
+__attribute__((format(printf, 2, 3))) static void say(const struct part *part, const char *format,
+						      ...)
+{
+	char text[VB_ERROR_LINE_MAX + 256];
+	va_list args;
+
+	if (!part->say)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	part->say(part->arg, text);
+}
+
+static struct vb_transfer_options options_of(const struct part *part)
+{
+	const struct order *order = part->order;
+	struct vb_transfer_options options = order->transfer;
+
+	options.key_bytes = SECRET_BYTES;
+	options.stop_fd = part->stop_fd;
+	options.progress = part->progress;
+	options.progress_arg = part->arg;
+	options.connection.log = part->log;
+	options.connection.log_arg = part->arg;
+	options.connection.log_level = order->verbosity > 2    ? VB_LOG_DEBUG
+				       : order->verbosity == 2 ? VB_LOG_INFO
+							       : VB_LOG_WARNING;
+	options.connection.device = order->device && *order->device ? order->device : NULL;
+	if (order->tunnelled) {
+		options.connection.fabric = VB_FABRIC_OFI;
+		options.connection.device = NULL;
+		options.connection.family = 0;
+		options.rails = 1;
+	}
+	return options;
+}
+
+/* ---- The transfer ---- */
+
+/* What a file's transfer tells, as a tree's. */
+static void report_stream(struct vb_tree_report *to, const struct vb_report *from)
+{
+	*to = (struct vb_tree_report){ .files = 1,
+				       .bytes = from->bytes,
+				       .sent_bytes = from->bytes - from->hole_bytes,
+				       .elapsed_ns = from->elapsed_ns };
+}
+
+static void move_stream(const struct part *part, struct vb_session *session, struct ending *ending)
+{
+	const struct order *order = part->order;
+	bool sends = order->role == ROLE_SEND;
+	const char *path = part->fd >= 0 ? NULL : sends ? order->paths.item[0] : order->target;
+	struct vb_input input = { .path = path, .fd = part->fd };
+	struct vb_output output = { .path = path, .fd = part->fd };
+	struct vb_report report = { 0 };
+
+	if (sends)
+		vb_session_send(session, &input, &report, &ending->err);
+	else
+		vb_session_receive(session, &output, &report, &ending->err);
+	report_stream(&ending->report, &report);
+}
+
+/* A path that was asked for and is not there is a failure like others. */
+static uint64_t count_missing(const struct part *part)
+{
+	const struct order *order = part->order;
+	uint64_t missing = 0;
+	int dir;
+
+	if (!order->listed.count)
+		return 0;
+	dir = open(order->paths.item[0], O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; dir >= 0 && i < order->listed.count; i++) {
+		const char *path = order->listed.item[i];
+		struct vb_error err = { .code = VB_OK };
+		struct vb_tree_event event = { .happening = VB_TREE_FAILED,
+					       .path = path,
+					       .failure = &err };
+		struct stat st;
+
+		if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		trouble_errno(&err, VB_ERR_IO, errno, "open", path);
+		if (part->event)
+			part->event(part->arg, &event);
+		missing++;
+	}
+	if (dir >= 0)
+		close(dir);
+	return missing;
+}
+
+static void move_tree(const struct part *part, struct vb_session *session, struct ending *ending)
+{
+	const struct order *order = part->order;
+	struct vb_tree_options tree = order->tree;
+	struct vb_transfer_options options = options_of(part);
+	struct list rules = { 0 };
+	uint64_t missing = 0;
+
+	for (size_t i = 0; i < order->rules.count; i++)
+		if (list_add(&rules, order->rules.item[i]) != 0)
+			goto no_memory;
+	if (order->listed.count && listed_rules(&rules, &order->listed) != 0)
+		goto no_memory;
+	tree.rules = list_texts(&rules);
+	tree.event = part->event;
+	tree.event_arg = part->arg;
+	if (order->role != ROLE_RECEIVE)
+		missing = count_missing(part);
+	if (order->role == ROLE_SEND)
+		vb_session_send_tree(session, list_texts(&order->paths), order->paths.count, &tree,
+				     &ending->report, &ending->err);
+	else if (order->role == ROLE_RECEIVE)
+		vb_session_receive_tree(session, order->target, &tree, &ending->report,
+					&ending->err);
+	else
+		vb_tree_copy(list_texts(&order->paths), order->paths.count, order->target, &tree,
+			     &options, &ending->report, &ending->err);
+	ending->report.failed += missing;
+	list_free(&rules);
+	return;
+no_memory:
+	list_free(&rules);
+	trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
+}
+
+static void move(const struct part *part, struct vb_session *session, struct ending *ending)
+{
+	ending->phase = PHASE_TRANSFER;
+	snprintf(ending->peer, sizeof(ending->peer), "%s", vb_session_peer(session));
+	if (part->order->stream)
+		move_stream(part, session, ending);
+	else
+		move_tree(part, session, ending);
+	snprintf(ending->description, sizeof(ending->description), "%s",
+		 vb_session_description(session));
+	vb_session_close(session);
+}
+
+/* ---- The side that waits ---- */
+
+static void wait_and_move(const struct part *part, struct vb_door *door, struct ending *ending)
+{
+	struct vb_session *session = NULL;
+
+	ending->phase = PHASE_WAIT;
+	if (vb_door_wait(door, &session, &ending->err) == 0)
+		move(part, session, ending);
+}
+
+static void behind_door(const struct part *part, struct ending *ending)
+{
+	struct vb_transfer_options options = options_of(part);
+	struct invitation invitation = { 0 };
+	struct tunnel *tunnel = NULL;
+	struct vb_door *door = NULL;
+
+	ending->phase = PHASE_LISTEN;
+	if (getrandom(invitation.secret, SECRET_BYTES, 0) != SECRET_BYTES) {
+		trouble_errno(&ending->err, VB_ERR_SYSTEM, errno, "getrandom", "");
+		return;
+	}
+	options.key = invitation.secret;
+	if (vb_door_open(part->order->tunnelled ? "127.0.0.1" : NULL, "0", &options, &door,
+			 &ending->err) == 0) {
+		invitation.port = (uint16_t)vb_door_port(door);
+		if (!part->order->tunnelled)
+			addresses_of_host(&invitation);
+		else if (tunnel_to(part->link, invitation.port, &tunnel, &ending->err) == 0)
+			tunnel_slot_set(part->slot, tunnel);
+		if (ending->err.code == VB_OK) {
+			part->invite(part->arg, &invitation);
+			wait_and_move(part, door, ending);
+		}
+	}
+	explicit_bzero(&invitation, sizeof(invitation));
+	vb_door_close(door);
+	if (tunnel)
+		tunnel_slot_set(part->slot, NULL);
+	tunnel_close(tunnel);
+}
+
+/* ---- The side that connects ---- */
+
+/* Is another address worth a try? */
+static bool may_differ(enum vb_err code)
+{
+	return code != VB_OK && code != VB_ERR_INTERRUPTED && code != VB_ERR_INVALID &&
+	       code != VB_ERR_NOMEM;
+}
+
+static void try_address(const struct part *part, const struct address *address, const char *port,
+			const struct vb_transfer_options *options, struct vb_session **session,
+			struct vb_error *err)
+{
+	char line[VB_ERROR_LINE_MAX];
+
+	if (vb_session_connect(address->text, port, options, session, err) == 0)
+		say(part, "connected to %s port %s%s: %s", address->text, port,
+		    address->rdma    ? ", an RDMA device's"
+		    : address->asked ? ", where ssh has come to"
+				     : "",
+		    vb_session_description(*session));
+	else if (err->code != VB_ERR_INTERRUPTED)
+		say(part, "no way by %s: %s", address->text,
+		    vb_error_format(err, line, sizeof(line)));
+}
+
+/* The first failure is told: it is of the most likely address. */
+static void try_addresses(const struct part *part, const struct invitation *invitation,
+			  const struct vb_transfer_options *options, struct vb_session **session,
+			  struct vb_error *first)
+{
+	char port[8];
+
+	snprintf(port, sizeof(port), "%u", invitation->port);
+	for (size_t i = 0; i < invitation->address_count && !*session; i++) {
+		struct vb_error err = { .code = VB_OK };
+
+		try_address(part, &invitation->addresses[i], port, options, session, &err);
+		if (first->code == VB_OK || !may_differ(err.code))
+			*first = err;
+		if (err.code != VB_OK && !may_differ(err.code))
+			return;
+	}
+}
+
+static void connect_directly(const struct part *part, struct vb_session **session,
+			     struct vb_error *err)
+{
+	struct vb_transfer_options options = options_of(part);
+	struct invitation invitation = part->order->invitation;
+
+	options.key = invitation.secret;
+	if (!options.connection.connect_timeout_ms)
+		options.connection.connect_timeout_ms = TRY_MS;
+	addresses_sort(&invitation, options.connection.family,
+		       options.connection.fabric == VB_FABRIC_OFI ? addresses_nowhere
+								  : addresses_route_is_rdma);
+	if (!invitation.address_count)
+		trouble_say(err, VB_ERR_UNREACHABLE, "the host has no address of that kind");
+	try_addresses(part, &invitation, &options, session, err);
+	/* Where RDMA does not get through, TCP may. */
+	if (!*session && options.connection.fabric == VB_FABRIC_AUTO && may_differ(err->code) &&
+	    addresses_any_rdma()) {
+		options.connection.fabric = VB_FABRIC_OFI;
+		options.connection.device = NULL;
+		try_addresses(part, &invitation, &options, session, err);
+	}
+	if (*session)
+		err->code = VB_OK;
+	explicit_bzero(&invitation, sizeof(invitation));
+}
+
+static void connect_by_tunnel(const struct part *part, uint16_t port, struct vb_session **session,
+			      struct vb_error *err)
+{
+	struct vb_transfer_options options = options_of(part);
+	char text[8];
+
+	snprintf(text, sizeof(text), "%u", port);
+	options.key = part->order->invitation.secret;
+	vb_session_connect("127.0.0.1", text, &options, session, err);
+}
+
+static void to_door(const struct part *part, struct ending *ending)
+{
+	struct vb_session *session = NULL;
+	struct tunnel *tunnel = NULL;
+	uint16_t port = 0;
+
+	ending->phase = PHASE_CONNECT;
+	if (!part->order->tunnelled) {
+		connect_directly(part, &session, &ending->err);
+	} else if (tunnel_listen(part->link, &tunnel, &port, &ending->err) == 0) {
+		tunnel_slot_set(part->slot, tunnel);
+		connect_by_tunnel(part, port, &session, &ending->err);
+	}
+	if (session)
+		move(part, session, ending);
+	if (tunnel)
+		tunnel_slot_set(part->slot, NULL);
+	tunnel_close(tunnel);
+}
+
+void part_run(const struct part *part, struct ending *ending)
+{
+	*ending = (struct ending){ .phase = PHASE_CHECK };
+	if (part->order->role == ROLE_COPY) {
+		ending->phase = PHASE_TRANSFER;
+		move_tree(part, NULL, ending);
+	} else if (part->order->connects) {
+		to_door(part, ending);
+	} else {
+		behind_door(part, ending);
+	}
+}
