@@ -92,23 +92,23 @@ marked() { grep -lszF "$mark" /proc/[0-9]*/environ | cut -d / -f 3; }
 
 # ---- copying --------------------------------------------------------------------------------------------------------
 
-# copies STATUS ARGUMENT...: rdcp as a user calls it who has that far side; its output is in copy.out and copy.err
-copies() {
-	local status=$1
-	shift
-	exits "$status" timeout -k 5 "$patience_s" "${as[@]}" "$rdcp" -F "$ssh_config" --rdcp-path "$rdcp" "$@" >copy.out 2>copy.err
-}
-as=()	# who, if not us
-copy() { copies 0 "$@"; }
-
-# fares ARGUMENT...: likewise, with whatever status but that of a crash or a time-out; sets $status
+# fares ARGUMENT...: rdcp as a user calls it who has that far side; its output is in copy.out and copy.err. Sets $status, to whatever
+# but that of a crash or a time-out.
 fares() {
 	status=0
 	timeout -k 5 "$patience_s" "${as[@]}" "$rdcp" -F "$ssh_config" --rdcp-path "$rdcp" "$@" >copy.out 2>copy.err || status=$?
-	[ "$status" -lt 124 ] || [ "$status" -eq 255 ] || fail "exit status $status: $*"
+	[ "$status" -lt 124 ] || [[ $status =~ ^(126|127|255)$ ]] || fail "exit status $status: $*"
 }
+as=()	# who, or where, if not us and here
 
-# fails ARGUMENT...: likewise, but not with success
+# copies STATUS ARGUMENT...: with that status
+copies() {
+	fares "${@:2}"
+	[ "$status" -eq "$1" ] || { tail -n 5 copy.err; fail "exit status $status, not $1: rdcp ${*:2}"; }
+}
+copy() { copies 0 "$@"; }
+
+# fails ARGUMENT...: with whatever status but success
 fails() {
 	fares "$@"
 	[ "$status" -ne 0 ] || fail "it succeeded: $*"
