@@ -3,11 +3,11 @@
  * Measures the channel between two processes on this machine. One line of
  * result: a name and a number. Used by bench/run, which puts it beside others.
  *
- *	channel_bench MODE ADDRESS FABRIC [size=N] [count=N] [depth=N] [spin=US] [plain]
+ *	channel_bench MODE ADDRESS FABRIC [size=N] [count=N] [depth=N] [spin=US] [plain] [one]
  *
  * MODE: bw (MB/s one way), rate (messages/s one way), lat (µs one way, half a
  * round trip), setup (µs to connect and to close). `plain` sends from memory
- * that is in no region.
+ * that is in no region, `one` always from the same buffer, as perftest does.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct run {
 	const char *mode, *address;
 	size_t size;
 	unsigned count;
-	int plain;
+	int plain, one;
 	struct vb_options options;
 	int port_pipe[2];
 };
@@ -89,15 +89,16 @@ static double one_way(struct run *run)
 	struct vb_channel *channel = connect_there(run);
 	unsigned depth = vb_channel_depth(channel);
 	char *memory = aligned_alloc(4096, (run->size + 4095) / 4096 * 4096 * (depth + 1));
-	size_t stride = (run->size + 4095) / 4096 * 4096;
+	size_t stride = run->one ? 0 : (run->size + 4095) / 4096 * 4096;
 	struct vb_region *region = NULL;
 	struct vb_error err;
 	int64_t *tickets = calloc(depth + 1, sizeof(*tickets));
 	double start;
 
-	memset(memory, 1, stride * (depth + 1));
+	memset(memory, 1, stride * depth + run->size);
 	if (!run->plain)
-		must(vb_region_open(channel, memory, stride * (depth + 1), &region, &err), &err);
+		must(vb_region_open(channel, memory, stride * depth + run->size, &region, &err),
+		     &err);
 	start = now();
 	for (unsigned i = 0; i < run->count; i++) {
 		unsigned k = i % (depth + 1);
@@ -189,6 +190,8 @@ static void set_option(struct run *run, const char *word)
 		run->options.spin_us = n ? (uint32_t)n : VB_SPIN_NEVER;
 	else if (!strcmp(word, "plain"))
 		run->plain = 1;
+	else if (!strcmp(word, "one"))
+		run->one = 1;
 }
 
 int main(int argc, char **argv)

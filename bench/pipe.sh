@@ -162,13 +162,22 @@ once_rxe() {
 ours_rxe() { once_rxe ours "$1"; }
 rcopy_rxe() { once_rxe rcopy "$1"; }
 
+# While the data flows, as ib_send_bw counts: neither starting the programs nor their connections.
+ours_flowing() {
+	ours_recv "$1" &
+	sleep 2
+	"$tools/rdsend" --json --fabric "$pipe_fabric" "$pipe_at" $pipe_port benchkey "$pipe_dir/data" 2>&1 |
+		sed -n 's/.*"summary".*"bytes_per_s": \([0-9]*\).*/\1/p' | awk '{printf "%.1f\n", $1 / 1e6}'
+	wait
+}
+
 bench_pipe_verbs_inside() {
 	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=$VB_RXE_ADDR pipe_fabric=verbs pipe_mib=${VB_BENCH_MIB:-128}
 	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
-	heading "the pipe over Soft-RoCE in a VM (emulated, $(nproc) vCPU), $pipe_mib MiB on tmpfs, whole run of the sender, medians of $rounds"
-	contest "file into /dev/null" MB/s higher 0.90 ours_rxe /dev/null \
+	heading "the pipe over Soft-RoCE in a VM (emulated, $(nproc) vCPU), $pipe_mib MiB on tmpfs, medians of $rounds"
+	contest "file into /dev/null, while data flows" MB/s higher 0.90 ours_flowing /dev/null \
 		-- "ib_send_bw -e" perftest_bw -e -Q 1 -n $((pipe_mib * 4)) -s 262144 -t 8 -r 8
-	contest "file into file" MB/s higher 1.5 ours_rxe "$pipe_dir/out" -- rcopy rcopy_rxe "$pipe_dir/out"
+	contest "file into file, the sender's whole run" MB/s higher 1.5 ours_rxe "$pipe_dir/out" -- rcopy rcopy_rxe "$pipe_dir/out"
 	rm -rf "$pipe_dir"
 }
 

@@ -6,25 +6,13 @@
 #include "channel/channel_state.h"
 #include "channel/inside.h"
 
-static int check_sending(struct vb_channel *ch, struct vb_error *err)
-{
-	if (ch->peer_closing)
-		return vb__fail(err, &(struct vb__failure){
-					     .code = VB_ERR_CLOSED,
-					     .operation = "send to",
-					     .object = ch->ep->peer,
-					     .cause = "the peer has closed the channel",
-				     });
-	return ch->failure.code ? vb__fail_again(err, &ch->failure) : 0;
-}
-
 int vb__channel_borrow(struct vb_channel *ch, struct vb__loan *loan, struct vb_error *err)
 {
 	struct vb__slot *slot;
 	int rc;
 
 	pthread_mutex_lock(&ch->lock);
-	while ((rc = check_sending(ch, err)) == 0 && !(slot = vb__slot_take(&ch->tx)))
+	while ((rc = vb__channel_check_peer_open(ch, err)) == 0 && !(slot = vb__slot_take(&ch->tx)))
 		vb__channel_wait(ch, VB__NEWS_SENT);
 	pthread_mutex_unlock(&ch->lock);
 	if (rc == 0)
@@ -44,7 +32,7 @@ int vb__channel_send_loan(struct vb_channel *ch, const struct vb__loan *loan, si
 
 	slot->filled = len;
 	pthread_mutex_lock(&ch->lock);
-	while ((rc = check_sending(ch, err)) == 0 && !ch->credits.held) {
+	while ((rc = vb__channel_check_peer_open(ch, err)) == 0 && !ch->credits.held) {
 		ch->counters.credit_stalls += !stalled;
 		stalled = true;
 		vb__channel_wait(ch, VB__NEWS_ROOM);
@@ -97,24 +85,12 @@ static int take_packet(struct vb_channel *ch, struct vb__loan *loan, struct vb_e
 	return 0;
 }
 
-static int check_receiving(struct vb_channel *ch, struct vb_error *err)
-{
-	if (ch->peer_ended)
-		return vb__fail(err, &(struct vb__failure){
-					     .code = VB_ERR_EOF,
-					     .operation = "receive from",
-					     .object = ch->ep->peer,
-					     .cause = "end of stream",
-				     });
-	return ch->failure.code ? vb__fail_again(err, &ch->failure) : 0;
-}
-
 int vb__channel_recv_loan(struct vb_channel *ch, struct vb__loan *loan, struct vb_error *err)
 {
 	int rc = 0;
 
 	pthread_mutex_lock(&ch->lock);
-	while (!ch->inbox.count && (rc = check_receiving(ch, err)) == 0)
+	while (!ch->inbox.count && (rc = vb__channel_check_not_ended(ch, err)) == 0)
 		vb__channel_wait(ch, VB__NEWS_RECEIVED);
 	if (rc == 0)
 		rc = take_packet(ch, loan, err);

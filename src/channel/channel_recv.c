@@ -90,7 +90,7 @@ static ssize_t give(struct vb_channel *ch, const void **message, struct vb_error
 	return (ssize_t)len;
 }
 
-static int check_end(struct vb_channel *ch, struct vb_error *err)
+int vb__channel_check_not_ended(struct vb_channel *ch, struct vb_error *err)
 {
 	if (ch->peer_ended)
 		return vb__fail(err, &(struct vb__failure){
@@ -115,7 +115,7 @@ static ssize_t receive(struct vb_channel *ch, const void **message, bool blockin
 		vb__packet_post_control(ch);
 		if (ch->failure.code != VB_ERR_PROTOCOL && ch->inbox.count)
 			return give(ch, message, err);
-		rc = check_end(ch, err);
+		rc = vb__channel_check_not_ended(ch, err);
 		if (rc)
 			return rc;
 		vb__outbox_push(ch);

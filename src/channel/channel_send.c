@@ -48,10 +48,8 @@ static int measure(struct vb_channel *ch, struct message *m, struct vb_error *er
 	return VB_ERR_TOO_BIG;
 }
 
-static int check_open(struct vb_channel *ch, struct vb_error *err)
+int vb__channel_check_peer_open(struct vb_channel *ch, struct vb_error *err)
 {
-	if (ch->ending)
-		return vb__fail_invalid(err, "send", "after the channel was finished");
 	if (ch->peer_closing)
 		return vb__fail(err, &(struct vb__failure){
 					     .code = VB_ERR_CLOSED,
@@ -59,9 +57,14 @@ static int check_open(struct vb_channel *ch, struct vb_error *err)
 					     .object = ch->ep->peer,
 					     .cause = "the peer has closed the channel",
 				     });
-	if (ch->failure.code)
-		return vb__fail_again(err, &ch->failure);
-	return 0;
+	return ch->failure.code ? vb__fail_again(err, &ch->failure) : 0;
+}
+
+static int check_open(struct vb_channel *ch, struct vb_error *err)
+{
+	if (ch->ending)
+		return vb__fail_invalid(err, "send", "after the channel was finished");
+	return vb__channel_check_peer_open(ch, err);
 }
 
 static void copy_pieces(uint8_t *to, const struct message *m)

@@ -147,6 +147,12 @@ void vb__channel_tell(struct vb_channel *ch, unsigned news);
 /* The channel is broken; the first cause stays. Returns its code. */
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);
 
+/* ---- channel_send.c, channel_recv.c: lock held ---- */
+
+/* Why nothing can be sent, or nothing more will be received; 0 if it can. */
+int vb__channel_check_peer_open(struct vb_channel *ch, struct vb_error *err);
+int vb__channel_check_not_ended(struct vb_channel *ch, struct vb_error *err);
+
 /* ---- event_loop.c: lock held ---- */
 
 /* The descriptor; negative if it could not be made. */

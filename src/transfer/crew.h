@@ -22,7 +22,7 @@ struct vb__crew {
 	void (*progress)(struct vb__crew *crew, struct vb_progress *progress);
 	pthread_t threads[VB_WORKERS_MAX];
 	unsigned thread_count;
-	uint64_t start_ns;
+	uint64_t start_ns; /* of the work itself, once the rails are up */
 
 	pthread_mutex_t lock; /* for all below */
 	pthread_cond_t changed;

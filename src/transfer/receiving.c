@@ -109,6 +109,7 @@ static void conduct(struct receiving *r)
 	struct vb_error err = { .code = VB_OK };
 	unsigned rails = session->rail_count, workers = session->plan.workers;
 
+	r->crew.start_ns = vb__now_ns();
 	/* Every rail needs one of its own, see sink.h. */
 	workers = workers < rails ? rails : workers;
 	if (vb__crew_start(&r->crew, workers, work, &err) != 0 ||

@@ -5,15 +5,10 @@
  * order, and on each rail they are sent in that order, so that a receiver that
  * needs them in order never waits for one behind another.
  */
-#include <poll.h>
-
 #include "core/clock.h"
 #include "transfer/crew.h"
 #include "transfer/engine.h"
-
-/* With a limit, at least so many blocks in a second. */
-#define BLOCKS_PER_SECOND 10u
-#define CATCH_UP_MS 100u
+#include "transfer/pace.h"
 
 struct sending {
 	struct vb__crew crew;
@@ -23,7 +18,7 @@ struct sending {
 	unsigned next_rail;
 	bool ended;
 	uint64_t claimed[VB_RAILS_MAX];
-	uint64_t pace_ns; /* with a limit: when the next block may go */
+	struct vb__pace pace;
 
 	uint64_t sent[VB_RAILS_MAX]; /* under the crew's lock */
 	unsigned leaving;
@@ -37,34 +32,6 @@ struct carried {
 	uint64_t turn;
 };
 
-/* Waits until so many bytes may go. */
-static void keep_pace(struct sending *s, uint64_t bytes)
-{
-	uint64_t rate = s->crew.session->agreed.bytes_per_second, now = vb__now_ns();
-	struct pollfd cancel = { .fd = s->crew.cancel_fd, .events = POLLIN };
-
-	if (!rate)
-		return;
-	if (!s->pace_ns)
-		s->pace_ns = now;
-	/* What was missed lately may be made up for: waits are never exact. */
-	if (s->pace_ns + vb__ms(CATCH_UP_MS) < now)
-		s->pace_ns = now - vb__ms(CATCH_UP_MS);
-	s->pace_ns += (uint64_t)((double)bytes * 1e9 / (double)rate);
-	if (s->pace_ns > now)
-		poll(&cancel, 1, vb__ms_left(s->pace_ns));
-}
-
-static size_t block_room(const struct vb_session *session)
-{
-	uint64_t rate = session->agreed.bytes_per_second;
-	size_t room = session->agreed.block_bytes;
-
-	while (rate && room > VB_BLOCK_MIN && room > rate / BLOCKS_PER_SECOND)
-		room /= 2;
-	return room < VB_BLOCK_MIN ? VB_BLOCK_MIN : room / VB_BLOCK_MIN * VB_BLOCK_MIN;
-}
-
 /* Takes the next block and a place on a rail for it: 1, 0 at the end, or an error. Order held. */
 static int claim_in_order(struct sending *s, struct carried *c, struct vb_error *err)
 {
@@ -77,8 +44,9 @@ static int claim_in_order(struct sending *s, struct carried *c, struct vb_error 
 	c->block = (struct vb__block){ .length = 0 };
 	rc = vb__channel_borrow(session->rails[c->rail], &c->loan, err);
 	if (rc == 0) {
-		rc = s->source->ops->next(s->source, c->loan.data, block_room(session), &c->block,
-					  err);
+		rc = s->source->ops->next(s->source, c->loan.data,
+					  vb__pace_room(&s->pace, session->agreed.block_bytes),
+					  &c->block, err);
 		if (rc <= 0)
 			vb__channel_give_back_unsent(session->rails[c->rail], &c->loan);
 	}
@@ -87,7 +55,7 @@ static int claim_in_order(struct sending *s, struct carried *c, struct vb_error 
 		return rc;
 	}
 	c->turn = s->claimed[c->rail]++;
-	keep_pace(s, vb__block_data_bytes(&c->block));
+	vb__pace_keep(&s->pace, vb__block_data_bytes(&c->block), s->crew.cancel_fd);
 	return 1;
 }
 
@@ -203,6 +171,8 @@ static void conduct(struct sending *s)
 	unsigned workers = session->plan.workers;
 
 	s->leaving = workers;
+	s->crew.start_ns = vb__now_ns();
+	s->pace.bytes_per_second = session->agreed.bytes_per_second;
 	if (vb__crew_start(&s->crew, workers, work, &err) != 0 ||
 	    vb__crew_conduct(&s->crew, vb__crew_all_done) != 0)
 		return;

@@ -11,27 +11,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/clock.h"
 #include "core/failure.h"
 #include "transfer/descriptor.h"
 #include "transfer/sink.h"
-
-/* How soon those who wait for their turn notice that the transfer is given up. */
-#define NOTICE_MS 50
-
-/* A thread whose block's turn has not come. */
-struct waiter {
-	uint64_t offset;
-	pthread_cond_t turn;
-	struct waiter *next;
-};
+#include "transfer/turns.h"
 
 struct stream_sink {
 	struct vb__sink base;
@@ -47,11 +36,7 @@ struct stream_sink {
 	vb_at_end_fn at_end;
 	void *at_end_arg;
 	struct vb__fd_name name;
-
-	pthread_mutex_t lock;
-	struct waiter *waiters;
-	uint64_t written;
-	struct vb_error failure;
+	struct vb__turns turns;
 };
 
 /* Not const: then it takes no room in the library's file. */
@@ -119,124 +104,19 @@ static int write_zeros(const struct stream_sink *s, uint64_t len, struct vb_erro
 	return rc;
 }
 
-static struct timespec in_ms(uint64_t ms)
-{
-	uint64_t at = vb__now_ns() + vb__ms(ms);
-
-	return (struct timespec){ .tv_sec = (time_t)(at / 1000000000u),
-				  .tv_nsec = (long)(at % 1000000000u) };
-}
-
-/* Lock held. Tells those whose wait is over, and nobody else: there may be many. */
-static void wake(struct stream_sink *s)
-{
-	for (struct waiter *w = s->waiters; w; w = w->next)
-		if (s->failure.code || w->offset <= s->written)
-			pthread_cond_signal(&w->turn);
-}
-
-static void enlist(struct stream_sink *s, struct waiter *me)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&me->turn, &attr);
-	pthread_condattr_destroy(&attr);
-	me->next = s->waiters;
-	s->waiters = me;
-}
-
-static void strike_off(struct stream_sink *s, struct waiter *me)
-{
-	struct waiter **at = &s->waiters;
-
-	while (*at != me)
-		at = &(*at)->next;
-	*at = me->next;
-	pthread_cond_destroy(&me->turn);
-}
-
-/* Lock held. Returns when it is the turn of what starts at `offset`, or something has failed. */
-static void wait_turn(struct stream_sink *s, uint64_t offset)
-{
-	struct waiter me = { .offset = offset };
-
-	enlist(s, &me);
-	while (!s->failure.code && s->written < offset) {
-		struct timespec until = in_ms(NOTICE_MS);
-
-		if (pthread_cond_timedwait(&me.turn, &s->lock, &until) == ETIMEDOUT &&
-		    vb__fd_cancelled(s->cancel_fd))
-			vb__fail_cancelled(&s->failure, "write", s->name.text);
-	}
-	strike_off(s, &me);
-}
-
-static int take_turn(struct stream_sink *s, uint64_t offset, struct vb_error *err)
-{
-	int rc;
-
-	pthread_mutex_lock(&s->lock);
-	if (s->written < offset)
-		wait_turn(s, offset);
-	if (s->written > offset)
-		vb__fail(&s->failure, &(struct vb__failure){
-					      .code = VB_ERR_PROTOCOL,
-					      .operation = "write",
-					      .object = s->name.text,
-					      .cause = "the same place came a second time",
-				      });
-	rc = s->failure.code ? vb__fail_again(err, &s->failure) : 0;
-	if (rc)
-		wake(s);
-	pthread_mutex_unlock(&s->lock);
-	return rc;
-}
-
-/* The turn is over: the next one's begins, or it has failed for all. */
-static void pass_turn(struct stream_sink *s, uint64_t length, const struct vb_error *failure)
-{
-	pthread_mutex_lock(&s->lock);
-	if (failure->code)
-		vb__fail_again(&s->failure, failure);
-	else
-		s->written += length;
-	wake(s);
-	pthread_mutex_unlock(&s->lock);
-}
-
 static int stream_put(struct vb__sink *sink, const struct vb__block *block, const void *data,
 		      struct vb_error *err)
 {
 	struct stream_sink *s = stream_of(sink);
 	struct vb_error failure = { .code = VB_OK };
-	int rc = take_turn(s, block->offset, err);
+	int rc = vb__turns_take(&s->turns, block->offset, err);
 
 	if (rc)
 		return rc;
 	rc = block->flags & VB__BLOCK_HOLE ? write_zeros(s, block->length, &failure)
 					   : write_all(s, data, block->length, &failure);
-	pass_turn(s, block->length, &failure);
+	vb__turns_pass(&s->turns, block->length, &failure);
 	return rc ? vb__fail_again(err, &failure) : 0;
-}
-
-/* Was all of it written? */
-static int check_whole(struct stream_sink *s, uint64_t total_bytes, struct vb_error *err)
-{
-	int rc;
-
-	pthread_mutex_lock(&s->lock);
-	if (s->written != total_bytes)
-		vb__fail(&s->failure, &(struct vb__failure){
-					      .code = VB_ERR_PROTOCOL,
-					      .operation = "write",
-					      .object = s->name.text,
-					      .cause = "the end came before all of the data",
-				      });
-	rc = s->failure.code ? vb__fail_again(err, &s->failure) : 0;
-	pthread_mutex_unlock(&s->lock);
-	return rc;
 }
 
 /* Pipes and the like cannot be synced, and need not be. */
@@ -269,7 +149,7 @@ static int stream_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_
 	struct stream_sink *s = stream_of(sink);
 	int rc;
 
-	rc = check_whole(s, total_bytes, err);
+	rc = vb__turns_end(&s->turns, total_bytes, err);
 	if (!rc)
 		rc = sync_output(s, err);
 	if (rc)
@@ -290,7 +170,7 @@ static void stream_close(struct vb__sink *sink)
 	struct stream_sink *s = stream_of(sink);
 
 	(void)release(s);
-	pthread_mutex_destroy(&s->lock);
+	vb__turns_destroy(&s->turns);
 	free(s);
 }
 
@@ -340,8 +220,8 @@ int vb__stream_sink_open(int fd, bool own, const struct vb_output *output,
 		.at_end = output->at_end,
 		.at_end_arg = output->at_end_arg,
 	};
-	pthread_mutex_init(&s->lock, NULL);
 	vb__fd_name(&s->name, fd, output->path);
+	vb__turns_init(&s->turns, options->cancel_fd, "write", s->name.text);
 	prepare(s, fd, own && (fcntl(fd, F_GETFL) & O_NONBLOCK));
 	*sink = &s->base;
 	return 0;

@@ -32,8 +32,8 @@ struct vb__source_ops {
 
 	/*
 	 * Reads the block's data if `next` has not; `buffer`, which is page-aligned, is as `next` has
-	 * left it. Any number of threads. May make the block shorter, but not empty. If the
-	 * transfer fails it is not called for every block.
+	 * left it. Any number of threads. May make another block of it, up to `room` long but not
+	 * empty. If the transfer fails it is not called for every block.
 	 */
 	int (*fill)(struct vb__source *source, void *buffer, struct vb__block *block,
 		    struct vb_error *err);

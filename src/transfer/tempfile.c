@@ -41,8 +41,7 @@ static char *name_in(char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Follows the last part of a path while it is a link, whether or not it leads to anything. */
-static int follow_links(const char *path, char where[PATH_MAX])
+int vb__follow_links(const char *path, char where[PATH_MAX])
 {
 	char to[PATH_MAX];
 
@@ -179,7 +178,7 @@ int vb__tempfile_open(struct vb__tempfile *temp, const char *path, struct vb_err
 	int errnum, rc;
 
 	*temp = (struct vb__tempfile){ .fd = -1, .dir_fd = -1 };
-	errnum = *path ? follow_links(path, where) : ENOENT;
+	errnum = *path ? vb__follow_links(path, where) : ENOENT;
 	if (errnum)
 		return vb__fail_io(err, errnum, "write", path);
 	if (!*name_in(where))

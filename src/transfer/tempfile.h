@@ -6,6 +6,7 @@
 #ifndef VB_TRANSFER_TEMPFILE_H
 #define VB_TRANSFER_TEMPFILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -31,5 +32,11 @@ int vb__tempfile_commit(struct vb__tempfile *temp, bool sync, const char *path,
 
 /* Frees everything. What was not committed is gone. */
 void vb__tempfile_close(struct vb__tempfile *temp);
+
+/*
+ * Follows the last part of a path while it is a link, whether or not it leads to anything. 0 or an
+ * errno.
+ */
+int vb__follow_links(const char *path, char where[PATH_MAX]);
 
 #endif

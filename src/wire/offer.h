@@ -64,7 +64,7 @@ struct vb__offer {
 	uint32_t mtime_ns;
 	uint32_t device_major, device_minor;
 	uint64_t identity;   /* FILE: changes when the source does: of inode, size, mtime, ctime */
-	uint8_t content[16]; /* FILE, HASHED: XXH3-128 of all bytes */
+	uint8_t content[16]; /* FILE, HASHED: XXH3-128 of all bytes, see tree/content.h */
 
 	/* No slash, no NUL, not empty but where `parent` is 0 and the contents come to stand in the
 	 * target itself, not "." or "..": decode checks. */
@@ -124,9 +124,11 @@ bool vb__answer_decode(struct vb__answer *answer, const uint8_t *from, size_t le
 /* ---- Parcels ---- */
 
 enum vb__parcel_kind {
-	VB__PARCEL_WHOLE = 1,  /* a file: all of its data */
-	VB__PARCEL_END = 2,    /* a file whose data comes in blocks of its own: it was read well */
-	VB__PARCEL_MISSED = 3, /* a file that could not be read, or changed meanwhile: give it up */
+	VB__PARCEL_WHOLE = 1, /* a file: all of its data */
+	VB__PARCEL_END = 2,   /* a file whose data comes in blocks of its own: it was read well */
+	/* A file that could not be read, or changed meanwhile: give it up. It may be said more than
+	 * once, and blocks of the file may still come: they are to be ignored. */
+	VB__PARCEL_MISSED = 3,
 };
 
 struct vb__parcel {

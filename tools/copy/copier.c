@@ -107,11 +107,8 @@ static bool is_lost(enum vb_err code)
 /* What could never be done will not be done by doing it again, nor can a pipe be read twice. */
 static bool may_help(const struct copier *c, const struct ending *ending)
 {
-	bool ended = !c->source.host && !c->target.host; /* by themselves, in the middle of it */
-
-	if (interrupt_seen() || !c->was_up || !is_remote(c) || is_stream(c))
-		return false;
-	return is_lost(ending->err.code) || (ended && ending->err.code == VB_ERR_INTERRUPTED);
+	return !interrupt_seen() && c->was_up && is_remote(c) && !is_stream(c) &&
+	       is_lost(ending->err.code);
 }
 
 /* False if it is interrupted. */

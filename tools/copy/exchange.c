@@ -12,7 +12,7 @@
 #include "common/console.h"
 #include "common/interrupt.h"
 #include "common/trouble.h"
-#include "copy/part.h"
+#include "copy/duty.h"
 
 #define DEFAULT_PEER_MS 10000
 #define AFTERWORD_MS 3000 /* for what the other side says of a failure */
@@ -155,10 +155,14 @@ static bool hear_out(const struct copier *c, struct far *far, struct ending *end
 	if (failed && !has_ended(far))
 		far_stop(far);
 	await(c, far, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
-	if (!far_has_ended(far, &theirs))
-		return false;
-	listen_to(ending, &theirs);
-	return true;
+	if (far_has_ended(far, &theirs)) {
+		listen_to(ending, &theirs);
+		return true;
+	}
+	/* It stops when it hears no more from us: then that is what has happened. */
+	if (ending->err.code == VB_ERR_INTERRUPTED && far_is_gone(far))
+		say_gone(far, ending);
+	return false;
 }
 
 /* ---- This host and a far side ---- */
@@ -173,7 +177,7 @@ static void run_here(const struct copier *c, const struct order *order, struct f
 		     struct ending *ending)
 {
 	int data = order->role == ROLE_SEND ? STDIN_FILENO : STDOUT_FILENO;
-	const struct part part = {
+	const struct duty duty = {
 		.order = order,
 		.stop_fd = interrupt_fd(),
 		.fd = order->stream ? data : -1,
@@ -186,8 +190,8 @@ static void run_here(const struct copier *c, const struct order *order, struct f
 		.log = console_log,
 	};
 
-	listing_begin(c->listing, part.fd);
-	part_run(&part, ending);
+	listing_begin(c->listing, duty.fd);
+	duty_run(&duty, ending);
 	listing_end(c->listing, ending);
 }
 

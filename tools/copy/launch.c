@@ -310,7 +310,9 @@ int launch_start(struct launch *launch, const struct arguments *a, const char *h
 	list_free(&words);
 	if (result == 0)
 		result = exchange_hellos(launch, host, err, code);
-	if (result != 0)
+	if (result == 0)
+		*code = EXIT_OK;
+	else
 		launch_end(launch, 0);
 	return result;
 }

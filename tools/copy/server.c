@@ -18,7 +18,7 @@
 #include "common/console.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
-#include "copy/part.h"
+#include "copy/duty.h"
 
 #define WATCHDOG_S 5 /* from the client's end to ours, at most */
 
@@ -202,7 +202,7 @@ static void expand_home(char **path)
 
 static void carry_out(struct server *server, struct order *order)
 {
-	const struct part part = {
+	const struct duty duty = {
 		.order = order,
 		.stop_fd = server->stop_fd,
 		.fd = -1,
@@ -222,7 +222,7 @@ static void carry_out(struct server *server, struct order *order)
 		expand_home(&order->paths.item[i]);
 	expand_home(&order->target);
 	server->order = order;
-	part_run(&part, &ending);
+	duty_run(&duty, &ending);
 	ending_pack(&pack, &ending);
 	link_send_pack(&server->link, FRAME_ENDING, &pack);
 }

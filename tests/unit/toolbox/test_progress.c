@@ -2,6 +2,7 @@
 /* The progress line, from numbers and a width. */
 #include "common/progress.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "suite.h"
@@ -84,9 +85,31 @@ static void the_rate_is_that_of_the_last_samples(void **state)
 	assert_int_equal(progress_rate(&progress, &now) > 0, 1);
 }
 
+static void of_a_tree_files_and_a_name_are_told(void **state)
+{
+	struct vb_progress now = half;
+	char line[200];
+
+	(void)state;
+	now.files = 12;
+	now.total_files = 345;
+	snprintf(now.name, sizeof(now.name), "some/directory/with a\x1b[31m name");
+	assert_string_equal(progress_line(line, sizeof(line), 120, &now, 510000000),
+			    "12/345 files  2.00 GB   510 MB/s   50%  ETA 0:04  "
+			    "some/directory/with a\\x1b[31m name");
+	now.counting = true;
+	assert_string_equal(progress_line(line, sizeof(line), 60, &now, 510000000),
+			    "12/345+ files  2.00 GB   510 MB/s  ...y/with a\\x1b[31m name");
+	for (unsigned width = 0; width < 130; width++) {
+		progress_line(line, sizeof(line), width, &now, 510000000);
+		assert_true(strlen(line) < (width ? width : 1));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_a_tree_files_and_a_name_are_told),
 		cmocka_unit_test(a_wide_line_tells_everything),
 		cmocka_unit_test(without_a_total_there_is_no_eta),
 		cmocka_unit_test(no_line_is_as_wide_as_the_terminal),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts: carries an order out in this process. */
-#ifndef TOOLS_PART_H
-#define TOOLS_PART_H
+/* Duties: carries an order out in this process. */
+#ifndef TOOLS_DUTY_H
+#define TOOLS_DUTY_H
 
 #include "copy/order.h"
 #include "copy/tunnel.h"
 
 /* Who orders, and how to tell. The functions get `arg`; NULL: not told. */
-struct part {
+struct duty {
 	const struct order *order;
 	int stop_fd; /* as in vb_transfer_options */
 	int fd;	     /* of a stream that is stdin or stdout here; -1: by the path */
@@ -25,6 +25,6 @@ struct part {
 };
 
 /* Blocks until it is done. What came of it is in `ending`. */
-void part_run(const struct part *part, struct ending *ending);
+void duty_run(const struct duty *duty, struct ending *ending);
 
 #endif

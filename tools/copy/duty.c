@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts. Here and at the far side the same: only who is told differs. */
-#include "copy/part.h"
+/* Duties. Here and at the far side the same: only who is told differs. */
+#include "copy/duty.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,31 +17,31 @@
 
 #define TRY_MS 3000u /* for each address of a host */
 
-__attribute__((format(printf, 2, 3))) static void say(const struct part *part, const char *format,
+__attribute__((format(printf, 2, 3))) static void say(const struct duty *duty, const char *format,
 						      ...)
 {
 	char text[VB_ERROR_LINE_MAX + 256];
 	va_list args;
 
-	if (!part->say)
+	if (!duty->say)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	part->say(part->arg, text);
+	duty->say(duty->arg, text);
 }
 
-static struct vb_transfer_options options_of(const struct part *part)
+static struct vb_transfer_options options_of(const struct duty *duty)
 {
-	const struct order *order = part->order;
+	const struct order *order = duty->order;
 	struct vb_transfer_options options = order->transfer;
 
 	options.key_bytes = SECRET_BYTES;
-	options.stop_fd = part->stop_fd;
-	options.progress = part->progress;
-	options.progress_arg = part->arg;
-	options.connection.log = part->log;
-	options.connection.log_arg = part->arg;
+	options.stop_fd = duty->stop_fd;
+	options.progress = duty->progress;
+	options.progress_arg = duty->arg;
+	options.connection.log = duty->log;
+	options.connection.log_arg = duty->arg;
 	options.connection.log_level = order->verbosity > 2    ? VB_LOG_DEBUG
 				       : order->verbosity == 2 ? VB_LOG_INFO
 							       : VB_LOG_WARNING;
@@ -66,13 +66,13 @@ static void report_stream(struct vb_tree_report *to, const struct vb_report *fro
 				       .elapsed_ns = from->elapsed_ns };
 }
 
-static void move_stream(const struct part *part, struct vb_session *session, struct ending *ending)
+static void move_stream(const struct duty *duty, struct vb_session *session, struct ending *ending)
 {
-	const struct order *order = part->order;
+	const struct order *order = duty->order;
 	bool sends = order->role == ROLE_SEND;
-	const char *path = part->fd >= 0 ? NULL : sends ? order->paths.item[0] : order->target;
-	struct vb_input input = { .path = path, .fd = part->fd };
-	struct vb_output output = { .path = path, .fd = part->fd };
+	const char *path = duty->fd >= 0 ? NULL : sends ? order->paths.item[0] : order->target;
+	struct vb_input input = { .path = path, .fd = duty->fd };
+	struct vb_output output = { .path = path, .fd = duty->fd };
 	struct vb_report report = { 0 };
 
 	if (sends)
@@ -83,9 +83,9 @@ static void move_stream(const struct part *part, struct vb_session *session, str
 }
 
 /* A path that was asked for and is not there is a failure like others. */
-static uint64_t count_missing(const struct part *part)
+static uint64_t count_missing(const struct duty *duty)
 {
-	const struct order *order = part->order;
+	const struct order *order = duty->order;
 	uint64_t missing = 0;
 	int dir;
 
@@ -103,8 +103,8 @@ static uint64_t count_missing(const struct part *part)
 		if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		trouble_errno(&err, VB_ERR_IO, errno, "open", path);
-		if (part->event)
-			part->event(part->arg, &event);
+		if (duty->event)
+			duty->event(duty->arg, &event);
 		missing++;
 	}
 	if (dir >= 0)
@@ -112,11 +112,11 @@ static uint64_t count_missing(const struct part *part)
 	return missing;
 }
 
-static void move_tree(const struct part *part, struct vb_session *session, struct ending *ending)
+static void move_tree(const struct duty *duty, struct vb_session *session, struct ending *ending)
 {
-	const struct order *order = part->order;
+	const struct order *order = duty->order;
 	struct vb_tree_options tree = order->tree;
-	struct vb_transfer_options options = options_of(part);
+	struct vb_transfer_options options = options_of(duty);
 	struct list rules = { 0 };
 	uint64_t missing = 0;
 
@@ -126,10 +126,10 @@ static void move_tree(const struct part *part, struct vb_session *session, struc
 	if (order->listed.count && listed_rules(&rules, &order->listed) != 0)
 		goto no_memory;
 	tree.rules = list_texts(&rules);
-	tree.event = part->event;
-	tree.event_arg = part->arg;
+	tree.event = duty->event;
+	tree.event_arg = duty->arg;
 	if (order->role != ROLE_RECEIVE)
-		missing = count_missing(part);
+		missing = count_missing(duty);
 	if (order->role == ROLE_SEND)
 		vb_session_send_tree(session, list_texts(&order->paths), order->paths.count, &tree,
 				     &ending->report, &ending->err);
@@ -147,14 +147,14 @@ no_memory:
 	trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
 }
 
-static void move(const struct part *part, struct vb_session *session, struct ending *ending)
+static void move(const struct duty *duty, struct vb_session *session, struct ending *ending)
 {
 	ending->phase = PHASE_TRANSFER;
 	snprintf(ending->peer, sizeof(ending->peer), "%s", vb_session_peer(session));
-	if (part->order->stream)
-		move_stream(part, session, ending);
+	if (duty->order->stream)
+		move_stream(duty, session, ending);
 	else
-		move_tree(part, session, ending);
+		move_tree(duty, session, ending);
 	snprintf(ending->description, sizeof(ending->description), "%s",
 		 vb_session_description(session));
 	vb_session_close(session);
@@ -162,18 +162,18 @@ static void move(const struct part *part, struct vb_session *session, struct end
 
 /* ---- The side that waits ---- */
 
-static void wait_and_move(const struct part *part, struct vb_door *door, struct ending *ending)
+static void wait_and_move(const struct duty *duty, struct vb_door *door, struct ending *ending)
 {
 	struct vb_session *session = NULL;
 
 	ending->phase = PHASE_WAIT;
 	if (vb_door_wait(door, &session, &ending->err) == 0)
-		move(part, session, ending);
+		move(duty, session, ending);
 }
 
-static void behind_door(const struct part *part, struct ending *ending)
+static void behind_door(const struct duty *duty, struct ending *ending)
 {
-	struct vb_transfer_options options = options_of(part);
+	struct vb_transfer_options options = options_of(duty);
 	struct invitation invitation = { 0 };
 	struct tunnel *tunnel = NULL;
 	struct vb_door *door = NULL;
@@ -184,22 +184,22 @@ static void behind_door(const struct part *part, struct ending *ending)
 		return;
 	}
 	options.key = invitation.secret;
-	if (vb_door_open(part->order->tunnelled ? "127.0.0.1" : NULL, "0", &options, &door,
+	if (vb_door_open(duty->order->tunnelled ? "127.0.0.1" : NULL, "0", &options, &door,
 			 &ending->err) == 0) {
 		invitation.port = (uint16_t)vb_door_port(door);
-		if (!part->order->tunnelled)
+		if (!duty->order->tunnelled)
 			addresses_of_host(&invitation);
-		else if (tunnel_to(part->link, invitation.port, &tunnel, &ending->err) == 0)
-			tunnel_slot_set(part->slot, tunnel);
+		else if (tunnel_to(duty->link, invitation.port, &tunnel, &ending->err) == 0)
+			tunnel_slot_set(duty->slot, tunnel);
 		if (ending->err.code == VB_OK) {
-			part->invite(part->arg, &invitation);
-			wait_and_move(part, door, ending);
+			duty->invite(duty->arg, &invitation);
+			wait_and_move(duty, door, ending);
 		}
 	}
 	explicit_bzero(&invitation, sizeof(invitation));
 	vb_door_close(door);
 	if (tunnel)
-		tunnel_slot_set(part->slot, NULL);
+		tunnel_slot_set(duty->slot, NULL);
 	tunnel_close(tunnel);
 }
 
@@ -212,25 +212,25 @@ static bool may_differ(enum vb_err code)
 	       code != VB_ERR_NOMEM;
 }
 
-static void try_address(const struct part *part, const struct address *address, const char *port,
+static void try_address(const struct duty *duty, const struct address *address, const char *port,
 			const struct vb_transfer_options *options, struct vb_session **session,
 			struct vb_error *err)
 {
 	char line[VB_ERROR_LINE_MAX];
 
 	if (vb_session_connect(address->text, port, options, session, err) == 0)
-		say(part, "connected to %s port %s%s: %s", address->text, port,
+		say(duty, "connected to %s port %s%s: %s", address->text, port,
 		    address->rdma    ? ", an RDMA device's"
 		    : address->asked ? ", where ssh has come to"
 				     : "",
 		    vb_session_description(*session));
 	else if (err->code != VB_ERR_INTERRUPTED)
-		say(part, "no way by %s: %s", address->text,
+		say(duty, "no way by %s: %s", address->text,
 		    vb_error_format(err, line, sizeof(line)));
 }
 
 /* The first failure is told: it is of the most likely address. */
-static void try_addresses(const struct part *part, const struct invitation *invitation,
+static void try_addresses(const struct duty *duty, const struct invitation *invitation,
 			  const struct vb_transfer_options *options, struct vb_session **session,
 			  struct vb_error *first)
 {
@@ -240,7 +240,7 @@ static void try_addresses(const struct part *part, const struct invitation *invi
 	for (size_t i = 0; i < invitation->address_count && !*session; i++) {
 		struct vb_error err = { .code = VB_OK };
 
-		try_address(part, &invitation->addresses[i], port, options, session, &err);
+		try_address(duty, &invitation->addresses[i], port, options, session, &err);
 		if (first->code == VB_OK || !may_differ(err.code))
 			*first = err;
 		if (err.code != VB_OK && !may_differ(err.code))
@@ -248,11 +248,11 @@ static void try_addresses(const struct part *part, const struct invitation *invi
 	}
 }
 
-static void connect_directly(const struct part *part, struct vb_session **session,
+static void connect_directly(const struct duty *duty, struct vb_session **session,
 			     struct vb_error *err)
 {
-	struct vb_transfer_options options = options_of(part);
-	struct invitation invitation = part->order->invitation;
+	struct vb_transfer_options options = options_of(duty);
+	struct invitation invitation = duty->order->invitation;
 
 	options.key = invitation.secret;
 	if (!options.connection.connect_timeout_ms)
@@ -262,59 +262,61 @@ static void connect_directly(const struct part *part, struct vb_session **sessio
 								  : addresses_route_is_rdma);
 	if (!invitation.address_count)
 		trouble_say(err, VB_ERR_UNREACHABLE, "the host has no address of that kind");
-	try_addresses(part, &invitation, &options, session, err);
+	try_addresses(duty, &invitation, &options, session, err);
 	/* Where RDMA does not get through, TCP may. */
 	if (!*session && options.connection.fabric == VB_FABRIC_AUTO && may_differ(err->code) &&
 	    addresses_any_rdma()) {
 		options.connection.fabric = VB_FABRIC_OFI;
 		options.connection.device = NULL;
-		try_addresses(part, &invitation, &options, session, err);
+		try_addresses(duty, &invitation, &options, session, err);
 	}
 	if (*session)
 		err->code = VB_OK;
+	/* It does listen, for it has told us the port. */
+	snprintf(err->hint, sizeof(err->hint), "a firewall may be in the way");
 	explicit_bzero(&invitation, sizeof(invitation));
 }
 
-static void connect_by_tunnel(const struct part *part, uint16_t port, struct vb_session **session,
+static void connect_by_tunnel(const struct duty *duty, uint16_t port, struct vb_session **session,
 			      struct vb_error *err)
 {
-	struct vb_transfer_options options = options_of(part);
+	struct vb_transfer_options options = options_of(duty);
 	char text[8];
 
 	snprintf(text, sizeof(text), "%u", port);
-	options.key = part->order->invitation.secret;
+	options.key = duty->order->invitation.secret;
 	vb_session_connect("127.0.0.1", text, &options, session, err);
 }
 
-static void to_door(const struct part *part, struct ending *ending)
+static void to_door(const struct duty *duty, struct ending *ending)
 {
 	struct vb_session *session = NULL;
 	struct tunnel *tunnel = NULL;
 	uint16_t port = 0;
 
 	ending->phase = PHASE_CONNECT;
-	if (!part->order->tunnelled) {
-		connect_directly(part, &session, &ending->err);
-	} else if (tunnel_listen(part->link, &tunnel, &port, &ending->err) == 0) {
-		tunnel_slot_set(part->slot, tunnel);
-		connect_by_tunnel(part, port, &session, &ending->err);
+	if (!duty->order->tunnelled) {
+		connect_directly(duty, &session, &ending->err);
+	} else if (tunnel_listen(duty->link, &tunnel, &port, &ending->err) == 0) {
+		tunnel_slot_set(duty->slot, tunnel);
+		connect_by_tunnel(duty, port, &session, &ending->err);
 	}
 	if (session)
-		move(part, session, ending);
+		move(duty, session, ending);
 	if (tunnel)
-		tunnel_slot_set(part->slot, NULL);
+		tunnel_slot_set(duty->slot, NULL);
 	tunnel_close(tunnel);
 }
 
-void part_run(const struct part *part, struct ending *ending)
+void duty_run(const struct duty *duty, struct ending *ending)
 {
 	*ending = (struct ending){ .phase = PHASE_CHECK };
-	if (part->order->role == ROLE_COPY) {
+	if (duty->order->role == ROLE_COPY) {
 		ending->phase = PHASE_TRANSFER;
-		move_tree(part, NULL, ending);
-	} else if (part->order->connects) {
-		to_door(part, ending);
+		move_tree(duty, NULL, ending);
+	} else if (duty->order->connects) {
+		to_door(duty, ending);
 	} else {
-		behind_door(part, ending);
+		behind_door(duty, ending);
 	}
 }

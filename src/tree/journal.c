@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and writing the journal. What to do with it is not its business. */
+#include "tree/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <verbatim/transfer.h>
+
+#include "core/clock.h"
+#include "wire/bytes.h"
+
+#define MAGIC "rdcp\njrn"
+#define VERSION 1u
+#define BOOT_ID 36u
+#define PREFIX ".rdcp-"
+#define FLUSH_MS 200u
+/* So much of it is read at a time. */
+#define PIECE (64u * VB__JOURNAL_RECORD)
+/* A journal that is longer is not looked at further: 1 GiB are 16 million records. */
+#define LENGTH_MAX (1u << 30)
+
+enum kind {
+	KIND_DONE = 1,
+	KIND_PART = 2,
+	KIND_RESTART = 3, /* parts that were said before do not count */
+};
+
+/* `offset`, `length` and `file` are of a PART only. */
+struct record {
+	uint32_t kind;
+	uint32_t flags; /* PART: the block's; DONE: 1, it was synced */
+	struct vb__path_hash path;
+	uint64_t identity;
+	uint64_t offset, length;
+	uint64_t hash; /* PART: the block's; DONE: of the target */
+	uint32_t file;
+};
+
+/* 32 bytes each. */
+struct vb__journal_done {
+	struct vb__path_hash path; /* all 0: free */
+	uint64_t identity, target;
+};
+
+/* ---- Names. ---- */
+
+static void journal_name(char to[40], uint64_t tag)
+{
+	snprintf(to, 40, PREFIX "%016llx.journal", (unsigned long long)tag);
+}
+
+struct vb__part_name vb__part_name(uint64_t tag, const struct vb__path_hash *path)
+{
+	struct vb__part_name name;
+
+	snprintf(name.text, sizeof(name.text), PREFIX "%016llx-%016llx%016llx",
+		 (unsigned long long)tag, (unsigned long long)path->high,
+		 (unsigned long long)path->low);
+	return name;
+}
+
+static bool is_hex(const char *text, size_t len)
+{
+	return strspn(text, "0123456789abcdef") >= len;
+}
+
+bool vb__is_reserved(const char *name)
+{
+	const char *tag = name + strlen(PREFIX);
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !is_hex(tag, 16))
+		return false;
+	return strcmp(tag + 16, ".journal") == 0 ||
+	       (tag[16] == '-' && is_hex(tag + 17, 32) && !tag[49]);
+}
+
+bool vb__is_part_of(const char *name, uint64_t tag)
+{
+	char start[40];
+
+	snprintf(start, sizeof(start), PREFIX "%016llx-", (unsigned long long)tag);
+	return vb__is_reserved(name) && strncmp(name, start, strlen(start)) == 0;
+}
+
+/* ---- Records. ---- */
+
+static void encode(uint8_t *to, const struct record *r)
+{
+	vb__put32(to, r->kind | r->flags << 8);
+	vb__put32(to + 4, r->file);
+	vb__put64(to + 8, r->path.high);
+	vb__put64(to + 16, r->path.low);
+	vb__put64(to + 24, r->identity);
+	vb__put64(to + 32, r->offset);
+	vb__put64(to + 40, r->length);
+	vb__put64(to + 48, r->hash);
+	vb__put64(to + 56, XXH3_64bits(to, 56));
+}
+
+static bool decode(struct record *r, const uint8_t *from)
+{
+	uint32_t kind = vb__get32(from);
+
+	if (XXH3_64bits(from, 56) != vb__get64(from + 56))
+		return false;
+	*r = (struct record){
+		.kind = kind & 0xff,
+		.flags = kind >> 8,
+		.file = vb__get32(from + 4),
+		.path = { .high = vb__get64(from + 8), .low = vb__get64(from + 16) },
+		.identity = vb__get64(from + 24),
+		.offset = vb__get64(from + 32),
+		.length = vb__get64(from + 40),
+		.hash = vb__get64(from + 48),
+	};
+	return r->kind >= KIND_DONE && r->kind <= KIND_RESTART;
+}
+
+static bool read_boot_id(uint8_t to[BOOT_ID])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, to, BOOT_ID);
+
+	if (fd >= 0)
+		close(fd);
+	return n == BOOT_ID;
+}
+
+/* 64 bytes as well. Without a boot's name no two are the same. */
+static void encode_header(uint8_t to[VB__JOURNAL_RECORD])
+{
+	memset(to, 0, VB__JOURNAL_RECORD);
+	memcpy(to, MAGIC, 8);
+	vb__put32(to + 8, VERSION);
+	vb__put32(to + 12, VB__JOURNAL_RECORD);
+	if (!read_boot_id(to + 16))
+		(void)!getrandom(to + 16, BOOT_ID, 0);
+	vb__put64(to + 56, XXH3_64bits(to, 56));
+}
+
+/* Is there a header, and is it of this boot? */
+static bool check_header(struct vb__journal *j)
+{
+	uint8_t have[VB__JOURNAL_RECORD], now[VB__JOURNAL_RECORD];
+
+	if (pread(j->fd, have, sizeof(have), 0) != sizeof(have) ||
+	    XXH3_64bits(have, 56) != vb__get64(have + 56))
+		return false;
+	encode_header(now);
+	j->same_boot = memcmp(have, now, sizeof(now)) == 0;
+	return memcmp(have, now, 16) == 0;
+}
+
+/* ---- What is done. ---- */
+
+static size_t find_done(const struct vb__journal *j, const struct vb__path_hash *path)
+{
+	size_t i = (size_t)path->low & (j->done_room - 1);
+
+	while ((j->done[i].path.high || j->done[i].path.low) &&
+	       (j->done[i].path.high != path->high || j->done[i].path.low != path->low))
+		i = (i + 1) & (j->done_room - 1);
+	return i;
+}
+
+static bool grow_done(struct vb__journal *j)
+{
+	struct vb__journal larger = { .done_room = j->done_room ? 2 * j->done_room : 1024 };
+
+	larger.done = calloc(larger.done_room, sizeof(*larger.done));
+	if (!larger.done)
+		return false;
+	for (size_t i = 0; i < j->done_room; i++)
+		if (j->done[i].path.high || j->done[i].path.low)
+			larger.done[find_done(&larger, &j->done[i].path)] = j->done[i];
+	free(j->done);
+	j->done = larger.done;
+	j->done_room = larger.done_room;
+	return true;
+}
+
+/* What came last counts. */
+static void remember_done(struct vb__journal *j, const struct record *r)
+{
+	struct vb__journal_done *done;
+
+	if (!r->path.high && !r->path.low)
+		return;
+	if (4 * (j->done_count + 1) > 3 * j->done_room && !grow_done(j))
+		return; /* it will be sent again, no more */
+	done = &j->done[find_done(j, &r->path)];
+	j->done_count += !done->path.high && !done->path.low;
+	*done = (struct vb__journal_done){ .path = r->path,
+					   .identity = r->identity,
+					   .target = r->hash };
+}
+
+/* Calls for all records that are whole; `at` is behind the last. */
+static void for_each(struct vb__journal *j, uint64_t *at,
+		     void (*take)(struct vb__journal *j, const struct record *r, void *arg),
+		     void *arg)
+{
+	uint8_t piece[PIECE];
+	struct record r;
+
+	for (*at = VB__JOURNAL_RECORD; *at < LENGTH_MAX;) {
+		ssize_t n = pread(j->fd, piece, sizeof(piece), (off_t)*at);
+
+		if (n < (ssize_t)VB__JOURNAL_RECORD)
+			return;
+		for (ssize_t i = 0; i + (ssize_t)VB__JOURNAL_RECORD <= n; i += VB__JOURNAL_RECORD) {
+			if (!decode(&r, piece + i))
+				return;
+			take(j, &r, arg);
+			*at += VB__JOURNAL_RECORD;
+		}
+	}
+}
+
+static void load_one(struct vb__journal *j, const struct record *r, void *arg)
+{
+	(void)arg;
+	/* A crash of the system may have taken the data of a file that was not synced. */
+	if (r->kind == KIND_DONE && (j->same_boot || r->flags))
+		remember_done(j, r);
+}
+
+bool vb__journal_has(struct vb__journal *j, const struct vb__path_hash *path, uint64_t identity,
+		     uint64_t target)
+{
+	const struct vb__journal_done *done;
+	bool has = false;
+
+	pthread_mutex_lock(&j->lock);
+	if (j->fd >= 0 && j->done_room) {
+		done = &j->done[find_done(j, path)];
+		has = (done->path.high || done->path.low) && done->identity == identity &&
+		      done->target == target;
+	}
+	pthread_mutex_unlock(&j->lock);
+	return has;
+}
+
+uint64_t vb__journal_target(const struct stat *st, bool linked)
+{
+	/* Making a further name of a file changes its time of change. */
+	uint64_t what[] = {
+		st->st_ino,
+		(uint64_t)st->st_size,
+		(uint64_t)st->st_mtim.tv_sec,
+		(uint64_t)st->st_mtim.tv_nsec,
+		linked ? 0 : (uint64_t)st->st_ctim.tv_sec,
+		linked ? 0 : (uint64_t)st->st_ctim.tv_nsec,
+	};
+
+	return XXH3_64bits(what, sizeof(what));
+}
+
+/* ---- Parts. ---- */
+
+struct parts {
+	const struct vb__path_hash *path;
+	uint64_t identity, size;
+	int fd;
+	struct vb__extents *extents;
+	uint8_t *buffer; /* for reading them again */
+	size_t room;
+	int errnum;
+};
+
+static bool read_part(struct parts *p, const struct record *r)
+{
+	uint64_t done = 0;
+
+	if (r->length > p->room) {
+		free(p->buffer);
+		p->room = r->length;
+		p->buffer = malloc(p->room);
+		if (!p->buffer) {
+			p->room = 0;
+			return false;
+		}
+	}
+	while (done < r->length) {
+		ssize_t n =
+			pread(p->fd, p->buffer + done, r->length - done, (off_t)(r->offset + done));
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			return false;
+		done += n > 0 ? (uint64_t)n : 0;
+	}
+	return true;
+}
+
+static bool is_proven(struct parts *p, const struct record *r)
+{
+	struct vb__block block = {
+		.offset = r->offset, .length = r->length, .file = r->file, .flags = r->flags
+	};
+
+	if (r->flags & VB__BLOCK_HOLE)
+		return true;
+	if (r->length > VB_BLOCK_MAX || !read_part(p, r))
+		return false;
+	return vb__block_hash(&block, p->buffer) == r->hash;
+}
+
+static void take_part(struct vb__journal *j, const struct record *r, void *arg)
+{
+	struct parts *p = arg;
+
+	if (r->path.low != p->path->low || r->path.high != p->path->high)
+		return;
+	if (r->kind == KIND_RESTART)
+		vb__extents_free(p->extents);
+	if (r->kind != KIND_PART || r->identity != p->identity)
+		return;
+	if (!r->length || r->offset > p->size || r->length > p->size - r->offset)
+		return;
+	if (!j->same_boot && !is_proven(p, r))
+		return;
+	/* Said twice, by two runs: the second adds nothing. */
+	if (vb__extents_add(p->extents, r->offset, r->length) == VB__EXTENTS_FULL)
+		p->errnum = ENOMEM;
+}
+
+int vb__journal_parts(struct vb__journal *j, const struct vb__path_hash *path, uint64_t identity,
+		      uint64_t size, int fd, struct vb__extents *extents)
+{
+	struct parts p = {
+		.path = path, .identity = identity, .size = size, .fd = fd, .extents = extents
+	};
+	uint64_t at;
+
+	if (j->fd < 0 || !j->resumed)
+		return 0;
+	for_each(j, &at, take_part, &p);
+	free(p.buffer);
+	return p.errnum;
+}
+
+/* ---- Writing. ---- */
+
+/* A journal that cannot be written only makes for more to be sent again. */
+static void flush(struct vb__journal *j)
+{
+	size_t done = 0;
+
+	while (done < j->batched) {
+		ssize_t n =
+			pwrite(j->fd, j->batch + done, j->batched - done, (off_t)(j->at + done));
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			break;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	/* A piece that is not whole is overwritten by what comes next. */
+	j->at += done - done % VB__JOURNAL_RECORD;
+	j->written = j->written || done;
+	j->batched = 0;
+	j->flushed_ns = vb__now_coarse_ns();
+}
+
+static void add(struct vb__journal *j, const struct record *r)
+{
+	if (j->fd < 0 || j->mute)
+		return;
+	pthread_mutex_lock(&j->lock);
+	encode(j->batch + j->batched, r);
+	j->batched += VB__JOURNAL_RECORD;
+	if (j->batched == sizeof(j->batch) ||
+	    vb__now_coarse_ns() - j->flushed_ns > vb__ms(FLUSH_MS))
+		flush(j);
+	pthread_mutex_unlock(&j->lock);
+}
+
+void vb__journal_add_done(struct vb__journal *j, const struct vb__path_hash *path,
+			  uint64_t identity, uint64_t target, bool synced)
+{
+	add(j, &(struct record){ .kind = KIND_DONE,
+				 .flags = synced,
+				 .path = *path,
+				 .identity = identity,
+				 .hash = target });
+}
+
+void vb__journal_add_part(struct vb__journal *j, const struct vb__path_hash *path,
+			  uint64_t identity, const struct vb__block *block)
+{
+	add(j, &(struct record){ .kind = KIND_PART,
+				 .flags = block->flags,
+				 .path = *path,
+				 .identity = identity,
+				 .offset = block->offset,
+				 .length = block->length,
+				 .hash = block->hash,
+				 .file = block->file });
+}
+
+void vb__journal_restart(struct vb__journal *j, const struct vb__path_hash *path)
+{
+	if (j->fd < 0 || !j->resumed)
+		return;
+	add(j, &(struct record){ .kind = KIND_RESTART, .path = *path });
+	pthread_mutex_lock(&j->lock);
+	flush(j);
+	pthread_mutex_unlock(&j->lock);
+}
+
+/* ---- Opening and closing. ---- */
+
+bool vb__journal_exists(int dir_fd, uint64_t tag)
+{
+	char name[40];
+	struct stat st;
+
+	journal_name(name, tag);
+	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_uid == geteuid();
+}
+
+/* Nobody else's, nobody else has it open, and nobody has just removed it. */
+static bool is_ours(int fd)
+{
+	struct stat st;
+
+	return flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_uid == geteuid() && st.st_nlink == 1 && !(st.st_mode & 077);
+}
+
+static void start_anew(struct vb__journal *j)
+{
+	uint8_t header[VB__JOURNAL_RECORD];
+
+	encode_header(header);
+	j->at = sizeof(header);
+	if (ftruncate(j->fd, 0) || pwrite(j->fd, header, sizeof(header), 0) != sizeof(header)) {
+		(void)unlinkat(j->dir_fd, j->name, 0);
+		close(j->fd);
+		j->fd = -1;
+	}
+}
+
+/* After a crash of the system what it says still has to be proven, by those after us too. */
+static void load(struct vb__journal *j, enum vb__journal_wish wish)
+{
+	j->resumed = check_header(j);
+	if (!j->resumed || wish == VB__JOURNAL_NONE) {
+		start_anew(j);
+		return;
+	}
+	for_each(j, &j->at, load_one, NULL);
+	(void)!ftruncate(j->fd, (off_t)j->at);
+	j->written = true;
+}
+
+void vb__journal_open(struct vb__journal *j, int dir_fd, uint64_t tag, enum vb__journal_wish wish)
+{
+	*j = (struct vb__journal){ .dir_fd = dir_fd, .tag = tag, .fd = -1 };
+	j->mute = wish == VB__JOURNAL_NONE;
+	pthread_mutex_init(&j->lock, NULL);
+	journal_name(j->name, tag);
+	if (dir_fd >= 0)
+		j->fd = openat(dir_fd, j->name,
+			       O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (j->fd >= 0 && !is_ours(j->fd)) {
+		close(j->fd);
+		j->fd = -1;
+	}
+	if (j->fd >= 0)
+		load(j, wish);
+	if (j->fd < 0) {
+		(void)!getrandom(&j->tag, sizeof(j->tag), 0);
+		j->resumed = false;
+	}
+}
+
+void vb__journal_close(struct vb__journal *j, bool remove)
+{
+	if (j->fd >= 0) {
+		if (j->batched && !remove)
+			flush(j);
+		if (remove || !j->written)
+			(void)unlinkat(j->dir_fd, j->name, 0);
+		close(j->fd);
+	}
+	free(j->done);
+	pthread_mutex_destroy(&j->lock);
+	*j = (struct vb__journal){ .fd = -1 };
+}

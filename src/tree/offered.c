@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done about each thing that is offered: made at once, asked for, or left as it is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/failure.h"
+#include "tree/content.h"
+#include "tree/tree_sink.h"
+
+/* Attributes of files that were asked for; beyond, the sender has to wait, or is no honest one. */
+#define HEAVY_BYTES (16u << 20)
+#define HEAVY_BYTES_MAX (1u << 30)
+
+/* An offer on its way through here. */
+struct offered {
+	const struct vb__offer *offer;
+	struct vb__place *place;     /* what it is in */
+	char name[VB__NAME_MAX + 1]; /* what it is called there */
+	const char *shown;	     /* what the sender calls it, if that differs; else NULL */
+};
+
+static const char *shown_name(const struct offered *o)
+{
+	return o->shown ? o->shown : o->name;
+}
+
+/* ---- Where it goes. ---- */
+
+static int fail_several(struct vb__tree_sink *s, const char *hint, struct vb_error *err)
+{
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_IO,
+				     .native_kind = VB_NATIVE_ERRNO,
+				     .native = ENOTDIR,
+				     .operation = "receive to",
+				     .object = s->target.path,
+				     .cause = "is not a directory",
+				     .hint = hint,
+			     });
+}
+
+/* The first thing has come: now it is clear where all goes. */
+static int begin(struct vb__tree_sink *s, const char *offered, struct vb_error *err)
+{
+	bool check_acls = s->tree->keep & VB_KEEP_ACLS;
+	uint64_t tag;
+	int base_fd = vb__target_choose(&s->target, offered, &s->as, &tag), errnum;
+
+	errnum = vb__places_open(&s->places, base_fd, check_acls);
+	if (errnum) {
+		vb__places_close(&s->places);
+		return vb__fail_io(err, errnum, "receive to", s->target.path);
+	}
+	s->places.base->refs = 1; /* it never goes */
+	s->begun = true;
+	vb__journal_open(&s->journal, s->tree->dry_run ? -1 : base_fd, tag,
+			 s->tree->no_resume ? VB__JOURNAL_NONE : VB__JOURNAL_KEEP);
+	s->shown = s->as ? strdup(offered) : NULL;
+	return s->as && !s->shown ? vb__fail_errno(err, ENOMEM, "strdup", NULL) : 0;
+}
+
+/* Something that is in nothing else. */
+static int place_top(struct vb__tree_sink *s, struct offered *o, struct vb_error *err)
+{
+	bool nameless = !o->offer->name.len;
+	int rc = 0;
+
+	if (!s->begun)
+		rc = begin(s, o->name, err);
+	if (rc)
+		return rc;
+	o->place = s->places.base;
+	if (!s->as)
+		return 0;
+	if (s->tops > 0 && !(nameless && s->contents))
+		return fail_several(s, "several things come: name a directory", err);
+	if (s->target.slash && o->offer->kind != VB__OFFER_DIRECTORY)
+		return fail_several(s, "no directory comes, but the slash asks for one", err);
+	snprintf(o->name, sizeof(o->name), "%s", s->target.name);
+	o->shown = s->shown;
+	return 0;
+}
+
+static int place_below(struct vb__tree_sink *s, struct offered *o, struct vb_error *err)
+{
+	pthread_mutex_lock(&s->lock);
+	o->place = vb__numbers_get(&s->directories, o->offer->parent);
+	pthread_mutex_unlock(&s->lock);
+	if (!o->place)
+		return vb__tree_fail_protocol(s, "an entry is in no directory", err);
+	return 0;
+}
+
+/* 1: it is to be dealt with; 0: it has failed and was told. */
+static int admit(struct vb__tree_sink *s, const struct offered *o, struct vb_error *err)
+{
+	bool again = !o->offer->name.len && (s->contents || !s->as);
+	int new;
+
+	if (o->place->failed)
+		return 0;
+	if (vb__is_reserved(o->name))
+		return vb__tree_fail_errno(s, o->place, shown_name(o), o->offer->mode, EINVAL,
+					   "use the reserved name", err);
+	new = again ? 1 : vb__nameset_add(&o->place->names, s->seed, o->name, strlen(o->name));
+	if (new < 0)
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	return new ? 1
+		   : vb__tree_fail_errno(s, o->place, shown_name(o), o->offer->mode, EEXIST,
+					 "receive a second", err);
+}
+
+/* ---- Directories. ---- */
+
+static int add_directory(struct vb__tree_sink *s, uint32_t number, struct vb__place *place,
+			 struct vb_error *err)
+{
+	bool added, many;
+
+	pthread_mutex_lock(&s->lock);
+	added = vb__numbers_set(&s->directories, number, place);
+	many = s->directories.count > VB__TREE_PLACES_MAX;
+	place->unlisted++;
+	place->refs++;
+	pthread_mutex_unlock(&s->lock);
+	if (many)
+		return vb__tree_fail_protocol(s, "too many directories at once", err);
+	return added ? 0 : vb__fail_errno(err, ENOMEM, "calloc", NULL);
+}
+
+static int enter(struct vb__tree_sink *s, struct vb__place *place, const struct vb__offer *offer)
+{
+	int errnum;
+
+	if (place->depth > VB__PLACE_DEPTH_MAX)
+		return ENAMETOOLONG;
+	if (s->tree->dry_run) {
+		errnum = vb__place_look(&s->places, place);
+		place->absent |= errnum == ENOTDIR && s->tree->delete_others;
+		return place->absent ? 0 : errnum;
+	}
+	errnum = vb__place_enter(&s->places, place, offer->mode);
+	if (errnum == ENOTDIR && s->tree->delete_others) {
+		int dir_fd = vb__place_hold(&s->places, place->parent);
+
+		if (dir_fd < 0)
+			return errno;
+		errnum = vb__tree_remove(s, place->parent, dir_fd, place->name);
+		vb__place_let_go(&s->places, place->parent);
+		if (!errnum)
+			errnum = vb__place_enter(&s->places, place, offer->mode);
+	}
+	return errnum;
+}
+
+static void tell_directory(struct vb__tree_sink *s, const struct vb__place *place,
+			   const struct offered *o)
+{
+	bool new = place->made || place->absent;
+
+	vb__tree_count(s, new ? &s->report.directories : &s->report.unchanged, 1);
+	vb__tree_tell(s, &(struct vb__told){
+				 .happening = new ? VB_TREE_COPIED : VB_TREE_UNCHANGED,
+				 .place = o->place,
+				 .name = shown_name(o),
+				 .mode = o->offer->mode,
+			 });
+}
+
+/* The contents of a directory come to stand in the target: once, or once more. */
+static int take_contents(struct vb__tree_sink *s, const struct offered *o, struct vb_error *err)
+{
+	struct vb__place *place = s->contents ? s->contents : s->places.base;
+
+	if (!s->contents) {
+		s->contents = place;
+		place->described = vb__meta_take(&s->rules, &place->meta, o->offer);
+		tell_directory(s, place, o);
+	}
+	return add_directory(s, o->offer->number, place, err);
+}
+
+static int take_directory(struct vb__tree_sink *s, const struct offered *o, bool admitted,
+			  struct vb_error *err)
+{
+	bool nameless = !o->offer->name.len;
+	struct vb__place *place;
+	int rc, errnum;
+
+	if (nameless && (!s->as || s->contents))
+		return take_contents(s, o, err);
+	place = vb__place_add(&s->places, o->place, o->offer->number, o->name);
+	if (!place)
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	place->shown = o->shown;
+	pthread_mutex_lock(&s->lock);
+	o->place->refs++;
+	pthread_mutex_unlock(&s->lock);
+	place->failed = !admitted;
+	rc = add_directory(s, o->offer->number, place, err);
+	if (rc || !admitted)
+		return rc;
+	if (nameless) { /* more may come for it, up to the end */
+		s->contents = place;
+		place->refs++;
+	}
+	place->described = vb__meta_take(&s->rules, &place->meta, o->offer);
+	errnum = enter(s, place, o->offer);
+	place->failed = errnum != 0;
+	if (errnum)
+		return vb__tree_fail_errno(s, o->place, shown_name(o), o->offer->mode, errnum,
+					   "make the directory", err);
+	tell_directory(s, place, o);
+	return 0;
+}
+
+static int take_listed(struct vb__tree_sink *s, const struct vb__offer *offer, struct vb_error *err)
+{
+	struct vb__place *place;
+
+	pthread_mutex_lock(&s->lock);
+	place = vb__numbers_get(&s->directories, offer->number);
+	if (place) {
+		vb__numbers_remove(&s->directories, offer->number);
+		place->unlisted--;
+		place->incomplete |= (offer->flags & VB__OFFER_INCOMPLETE) != 0;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (!place)
+		return vb__tree_fail_protocol(s, "the end of no directory came", err);
+	return vb__tree_leave(s, place, err);
+}
+
+/* ---- Files. ---- */
+
+/* What stands under its name; false: nothing. */
+static bool look(struct vb__tree_sink *s, const struct offered *o, struct stat *st)
+{
+	int dir_fd = o->place->absent || o->place->made ? -1 : vb__place_hold(&s->places, o->place);
+	bool found;
+
+	if (dir_fd < 0)
+		return false;
+	found = fstatat(dir_fd, o->name, st, AT_SYMLINK_NOFOLLOW) == 0;
+	vb__place_let_go(&s->places, o->place);
+	return found;
+}
+
+static bool has_contents(struct vb__tree_sink *s, const struct offered *o)
+{
+	uint8_t content[VB__CONTENT_BYTES];
+	int dir_fd = vb__place_hold(&s->places, o->place), fd;
+	bool same;
+
+	if (dir_fd < 0)
+		return false;
+	fd = openat(dir_fd, o->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	vb__place_let_go(&s->places, o->place);
+	if (fd < 0)
+		return false;
+	same = vb__content_hash(fd, content, &s->stop) == 0 &&
+	       memcmp(content, o->offer->content, sizeof(content)) == 0;
+	close(fd);
+	return same;
+}
+
+/* Does what stands there do? */
+static bool is_unchanged(struct vb__tree_sink *s, const struct offered *o, const struct stat *st)
+{
+	const struct vb__offer *offer = o->offer;
+	struct vb__path_hash hash;
+
+	if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size != offer->size)
+		return false;
+	if (s->tree->select == VB_SELECT_CHANGED && st->st_mtim.tv_sec == offer->mtime_s &&
+	    st->st_mtim.tv_nsec == offer->mtime_ns)
+		return true;
+	if (s->journal.resumed) {
+		hash = vb__place_hash(o->place, o->name);
+		if (vb__journal_has(&s->journal, &hash, offer->identity,
+				    vb__journal_target(st, offer->flags & VB__OFFER_LINKED)))
+			return true;
+	}
+	return s->tree->select == VB_SELECT_DIFFERENT && (offer->flags & VB__OFFER_HASHED) &&
+	       has_contents(s, o);
+}
+
+/* The contents are right; the rest may not be. */
+static int mend(struct vb__tree_sink *s, const struct offered *o, const struct stat *st,
+		struct vb_error *err)
+{
+	struct vb_error failure = { .code = VB_OK };
+	struct vb__thing thing = { .fd = -1, .name = o->name, .st = *st, .path = o->name };
+	struct vb__path_hash hash = vb__place_hash(o->place, o->name);
+	bool linked = o->offer->flags & VB__OFFER_LINKED, changed = false;
+	mode_t mode = (s->tree->keep & VB_KEEP_MODE ? o->offer->mode : st->st_mode) & 07777;
+	struct vb__meta meta = { .xattrs = NULL };
+	int rc = 0;
+
+	thing.dir_fd = vb__place_hold(&s->places, o->place);
+	if (thing.dir_fd < 0 || !vb__meta_take(&s->rules, &meta, o->offer))
+		rc = vb__fail_io(&failure, thing.dir_fd < 0 ? errno : ENOMEM, "set", o->name);
+	if (rc == 0)
+		rc = vb__meta_apply(&s->rules, &meta, mode, &thing, &changed, &failure);
+	/* Or it would be sent again next time. */
+	if (rc == 0 && changed && s->journal.resumed &&
+	    fstatat(thing.dir_fd, o->name, &thing.st, AT_SYMLINK_NOFOLLOW) == 0)
+		vb__journal_add_done(&s->journal, &hash, o->offer->identity,
+				     vb__journal_target(&thing.st, linked), false);
+	if (thing.dir_fd >= 0)
+		vb__place_let_go(&s->places, o->place);
+	vb__meta_free(&meta);
+	return rc ? vb__tree_fail(s, o->place, shown_name(o), o->offer->mode, &failure, err) : 0;
+}
+
+static int remember_first(struct vb__tree_sink *s, const struct offered *o, const struct stat *st,
+			  struct vb_error *err)
+{
+	struct vb__first *first;
+	bool added;
+
+	if (!(o->offer->flags & VB__OFFER_LINKED))
+		return 0;
+	first = vb__first_new(o->place, o->name, st);
+	pthread_mutex_lock(&s->lock);
+	added = first && vb__numbers_set(&s->firsts, o->offer->number, first);
+	pthread_mutex_unlock(&s->lock);
+	if (added)
+		return 0;
+	free(first);
+	return vb__fail_errno(err, ENOMEM, "malloc", NULL);
+}
+
+static int leave_file(struct vb__tree_sink *s, const struct offered *o, const struct stat *st,
+		      struct vb_error *err)
+{
+	int rc = s->tree->dry_run ? 0 : mend(s, o, st, err);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&s->lock);
+	s->report.unchanged++;
+	s->files_done++;
+	pthread_mutex_unlock(&s->lock);
+	vb__tree_tell(s, &(struct vb__told){
+				 .happening = VB_TREE_UNCHANGED,
+				 .place = o->place,
+				 .name = shown_name(o),
+				 .mode = o->offer->mode,
+			 });
+	return remember_first(s, o, st, err);
+}
+
+static int pretend_file(struct vb__tree_sink *s, const struct offered *o, struct vb_error *err)
+{
+	static const struct stat none;
+
+	pthread_mutex_lock(&s->lock);
+	s->report.files++;
+	s->files_done++;
+	pthread_mutex_unlock(&s->lock);
+	vb__tree_tell(s, &(struct vb__told){
+				 .happening = VB_TREE_COPIED,
+				 .place = o->place,
+				 .name = shown_name(o),
+				 .mode = o->offer->mode,
+				 .bytes = o->offer->size,
+			 });
+	return remember_first(s, o, &none, err);
+}
+
+/* Asks for all of it, or for what is missing. */
+static int ask_for(struct vb__tree_sink *s, struct vb__arrival *a, struct vb_error *err)
+{
+	uint64_t offset = 0, length;
+
+	if (a->claimed.bytes == a->size && a->resumed) { /* only its name was missing */
+		a->ended = a->placing = true;
+		return vb__arrival_place(s, a, err);
+	}
+	if (!a->resumed)
+		vb__answers_want(&s->answers, a->number);
+	for (; a->resumed && vb__extents_gap(&a->claimed, &offset, a->size, &length);
+	     offset += length)
+		vb__answers_add(&s->answers, &(struct vb__answer){ .kind = VB__ANSWER_PART,
+								   .number = a->number,
+								   .offset = offset,
+								   .length = length });
+	return 0;
+}
+
+static int enlist(struct vb__tree_sink *s, struct vb__arrival *a)
+{
+	bool added;
+	int many;
+
+	pthread_mutex_lock(&s->lock);
+	added = vb__numbers_set(&s->arrivals, a->number, a);
+	a->place->refs++;
+	s->waiting += !a->resumed;
+	s->heavy_bytes += a->meta.xattrs_len;
+	s->wanted_bytes += a->size;
+	s->stored_bytes += a->stored;
+	s->report.resumed_bytes += a->stored;
+	many = s->arrivals.count > VB__TREE_FILES_MAX || s->heavy_bytes > HEAVY_BYTES_MAX;
+	pthread_mutex_unlock(&s->lock);
+	return many ? VB_ERR_PROTOCOL : added ? 0 : VB_ERR_NOMEM;
+}
+
+static int want_file(struct vb__tree_sink *s, const struct offered *o, struct vb_error *err)
+{
+	struct vb__arrival *a = vb__arrival_new(s, o->place, o->name, o->offer);
+	int errnum, rc;
+
+	if (!a)
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	a->shown = o->shown;
+	errnum = s->journal.resumed && a->size > VB__TREE_SMALL ? vb__part_resume(s, a) : 0;
+	if (errnum) {
+		vb__part_drop(s, a, false);
+		vb__arrival_free(a);
+		return vb__tree_fail_errno(s, o->place, shown_name(o), o->offer->mode, errnum,
+					   "resume", err);
+	}
+	rc = enlist(s, a);
+	if (rc == VB_ERR_PROTOCOL)
+		return vb__tree_fail_protocol(s, "too many files at once", err);
+	if (rc) {
+		vb__arrival_free(a);
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	}
+	return ask_for(s, a, err);
+}
+
+static int take_file(struct vb__tree_sink *s, const struct offered *o, bool admitted,
+		     struct vb_error *err)
+{
+	bool needed = s->tree->select != VB_SELECT_ALL || s->journal.resumed;
+	struct stat st;
+
+	pthread_mutex_lock(&s->lock);
+	s->report.bytes += o->offer->size;
+	s->files_found++;
+	pthread_mutex_unlock(&s->lock);
+	if (!admitted)
+		return remember_first(s, o, NULL, err);
+	if (needed && look(s, o, &st) && is_unchanged(s, o, &st))
+		return leave_file(s, o, &st, err);
+	if (s->tree->dry_run)
+		return pretend_file(s, o, err);
+	return want_file(s, o, err);
+}
+
+/* ---- All. ---- */
+
+static int take_missed(struct vb__tree_sink *s, struct offered *o, struct vb_error *err)
+{
+	const struct vb__offer *offer = o->offer;
+	struct vb_error failure = { .code = VB_OK };
+	struct vb__told told = {
+		.happening = offer->flags & VB__OFFER_VANISHED ? VB_TREE_VANISHED : VB_TREE_FAILED,
+		.name = o->name,
+		.at_peer = true,
+		.failure = &failure,
+	};
+	char cause[sizeof(failure.cause)];
+
+	if (offer->parent) {
+		int rc = place_below(s, o, err);
+
+		if (rc)
+			return rc;
+		told.place = o->place;
+		/* It is there: not to be deleted here. */
+		(void)vb__nameset_add(&o->place->names, s->seed, o->name, strlen(o->name));
+	}
+	snprintf(cause, sizeof(cause), "%.*s", (int)offer->target.len,
+		 (const char *)offer->target.data);
+	vb__fail(&failure, &(struct vb__failure){
+				   .code = offer->error,
+				   .native_kind = offer->native ? VB_NATIVE_ERRNO : VB_NATIVE_NONE,
+				   .native = offer->native,
+				   .operation = "read",
+				   .object = o->name,
+				   .cause = *cause ? cause : NULL,
+			   });
+	vb__tree_tell(s, &told);
+	return 0;
+}
+
+static bool was_asked_for(const struct vb__tree_sink *s, enum vb__offer_kind kind)
+{
+	unsigned keep = s->tree->keep;
+
+	return !(kind == VB__OFFER_SYMLINK && !(keep & VB_KEEP_SYMLINKS)) &&
+	       !(kind == VB__OFFER_SPECIAL && !(keep & VB_KEEP_SPECIALS)) &&
+	       !(kind == VB__OFFER_HARDLINK && !(keep & VB_KEEP_HARDLINKS)) &&
+	       !(kind == VB__OFFER_DIRECTORY && !s->tree->recursive);
+}
+
+static int take_kind(struct vb__tree_sink *s, const struct offered *o, bool admitted,
+		     struct vb_error *err)
+{
+	switch (o->offer->kind) {
+	case VB__OFFER_FILE:
+		return take_file(s, o, admitted, err);
+	case VB__OFFER_DIRECTORY:
+		return take_directory(s, o, admitted, err);
+	case VB__OFFER_SYMLINK:
+		return admitted ? vb__tree_make_symlink(s, o->place, o->name, o->offer, err) : 0;
+	case VB__OFFER_SPECIAL:
+		return admitted ? vb__tree_make_special(s, o->place, o->name, o->offer, err) : 0;
+	default:
+		return admitted ? vb__tree_make_hardlink(s, o->place, o->name, o->offer, err) : 0;
+	}
+}
+
+static int take(struct vb__tree_sink *s, const struct vb__offer *offer, struct vb_error *err)
+{
+	struct offered o = { .offer = offer };
+	int rc, admitted;
+
+	if (offer->kind == VB__OFFER_LISTED)
+		return take_listed(s, offer, err);
+	memcpy(o.name, offer->name.data, offer->name.len);
+	if (offer->kind == VB__OFFER_MISSED)
+		return take_missed(s, &o, err);
+	if (offer->number <= s->last_number)
+		return vb__tree_fail_protocol(s, "an entry was offered twice", err);
+	if (!was_asked_for(s, offer->kind))
+		return vb__tree_fail_protocol(s, "something came that was not asked for", err);
+	s->last_number = offer->number;
+	rc = offer->parent ? place_below(s, &o, err) : place_top(s, &o, err);
+	if (rc)
+		return rc;
+	admitted = admit(s, &o, err);
+	if (admitted < 0)
+		return admitted;
+	rc = take_kind(s, &o, admitted, err);
+	s->tops += offer->parent == 0;
+	return rc;
+}
+
+void vb__tree_settle(struct vb__tree_sink *s)
+{
+	s->unsettled = s->waiting > VB__TREE_AHEAD || s->heavy_bytes > HEAVY_BYTES;
+	if (!s->unsettled && s->settled != s->decided) {
+		s->settled = s->decided;
+		vb__answers_add(&s->answers, &(struct vb__answer){ .kind = VB__ANSWER_SETTLED,
+								   .number = s->settled });
+	}
+}
+
+int vb__tree_take_offers(struct vb__tree_sink *s, const uint8_t *data, size_t len,
+			 struct vb_error *err)
+{
+	struct vb__offer offer;
+	size_t at = 0;
+	int rc = vb__answers_wait(&s->answers, err);
+
+	while (rc == 0 && at < len) {
+		if (!vb__offer_decode(&offer, data, len, &at))
+			return vb__tree_fail_protocol(s, "an offer makes no sense", err);
+		rc = take(s, &offer, err);
+	}
+	pthread_mutex_lock(&s->lock);
+	s->decided = s->last_number;
+	if (rc == 0)
+		vb__tree_settle(s);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
