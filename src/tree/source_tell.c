@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to entries: counted, and told to the user. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +23,14 @@ static void count_failure(struct vb__tree_source *s, bool vanished)
 	pthread_mutex_lock(&s->lock);
 	*(vanished ? &s->sums.vanished : &s->sums.failed) += 1;
 	pthread_mutex_unlock(&s->lock);
+}
+
+static void copy(char *to, size_t size, const void *from, size_t len)
+{
+	len = len < size ? len : size - 1;
+	if (len)
+		memcpy(to, from, len);
+	to[len] = '\0';
 }
 
 /* The end of a path says more than its start. */
@@ -62,8 +69,7 @@ void vb__source_miss(struct vb__tree_source *s, const struct vb__item *item, int
 			    .error = failure.code,
 			    .native = errnum },
 	};
-	snprintf(notice->words, sizeof(notice->words), "%.*s", (int)sizeof(notice->words) - 1,
-		 failure.cause);
+	copy(notice->words, sizeof(notice->words), failure.cause, strlen(failure.cause));
 	count_failure(s, vanished);
 	vb__source_tell(s, &event);
 	free(path);
@@ -86,9 +92,9 @@ void vb__source_tell_missed(struct vb__tree_source *s, const struct vb__walked *
 		.failure = &failure,
 	};
 
-	snprintf(failure.object, sizeof(failure.object), "%s", end_of(walked->path));
-	snprintf(failure.cause, sizeof(failure.cause), "%.*s", (int)offer->target.len,
-		 (const char *)offer->target.data);
+	copy(failure.object, sizeof(failure.object), end_of(walked->path),
+	     strlen(end_of(walked->path)));
+	copy(failure.cause, sizeof(failure.cause), offer->target.data, offer->target.len);
 	count_failure(s, vanished);
 	vb__source_tell(s, &event);
 }
@@ -145,10 +151,9 @@ void vb__source_tell_happened(struct vb__tree_source *s, const struct vb__answer
 		.failure = failed ? &failure : NULL,
 	};
 
-	snprintf(path, sizeof(path), "%.*s", (int)a->path.len, (const char *)a->path.data);
-	snprintf(failure.object, sizeof(failure.object), "%s", end_of(path));
-	snprintf(failure.cause, sizeof(failure.cause), "%.*s", (int)a->cause.len,
-		 (const char *)a->cause.data);
+	copy(path, sizeof(path), a->path.data, a->path.len);
+	copy(failure.object, sizeof(failure.object), end_of(path), strlen(end_of(path)));
+	copy(failure.cause, sizeof(failure.cause), a->cause.data, a->cause.len);
 	pthread_mutex_lock(&s->lock);
 	count_happened(s, a);
 	pthread_mutex_unlock(&s->lock);
