@@ -73,8 +73,8 @@ ssh_says() {	# PORT
 	END
 }
 
-# rsh_in DIRECTORY [PREFIX...]: writes ./rsh, for -e: runs the far side there without ssh, as nobody or without a network if the prefix
-# does so. Takes what ssh takes, and lets a shell look at the command as ssh does.
+# rsh_in DIRECTORY [PREFIX...]: writes ./rsh, for -e: runs the far side there without ssh, without a network if the prefix does so.
+# Takes what ssh takes, and lets a shell look at the command as ssh does.
 rsh_in() {
 	local to=$1
 	shift
@@ -127,14 +127,15 @@ objects = [json.loads(line) for line in sys.stdin if line.startswith("{")]
 print(objects[-1][sys.argv[1]])' "$1" <copy.err
 }
 
-# as_nobody: from here on; skips the test where that cannot be
+# as_nobody: from here on, with ./rsh for -e; skips the test where that cannot be
 as_nobody() {
+	local nobody
 	is_root || skip "needs root"
 	nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups env "HOME=$PWD")
 	"${nobody[@]}" test -x "$rdcp" 2>/dev/null || skip "nobody may not run $rdcp"
 	chmod 711 "$work"
 	chmod 777 .
-	rsh_in "$PWD" "${nobody[@]}"
+	rsh_in "$PWD"
 	as=("${nobody[@]}")
 }
 
