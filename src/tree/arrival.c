@@ -497,6 +497,8 @@ int vb__tree_take_parcels(struct vb__tree_sink *s, const uint8_t *data, size_t l
 		else
 			rc = take_missed(s, &parcel, err);
 	}
+	if (rc == 0)
+		vb__journal_flush(&s->journal);
 	return rc;
 }
 

@@ -14,14 +14,12 @@
 
 #include <verbatim/transfer.h>
 
-#include "core/clock.h"
 #include "wire/bytes.h"
 
 #define MAGIC "rdcp\njrn"
 #define VERSION 1u
 #define BOOT_ID 36u
 #define PREFIX ".rdcp-"
-#define FLUSH_MS 200u
 /* So much of it is read at a time. */
 #define PIECE (64u * VB__JOURNAL_RECORD)
 /* A journal that is longer is not looked at further: 1 GiB are 16 million records. */
@@ -366,18 +364,17 @@ static void flush(struct vb__journal *j)
 	j->at += done - done % VB__JOURNAL_RECORD;
 	j->written = j->written || done;
 	j->batched = 0;
-	j->flushed_ns = vb__now_coarse_ns();
 }
 
-static void add(struct vb__journal *j, const struct record *r)
+/* Small files are many: their records go together. */
+static void add(struct vb__journal *j, const struct record *r, bool at_once)
 {
 	if (j->fd < 0 || j->mute)
 		return;
 	pthread_mutex_lock(&j->lock);
 	encode(j->batch + j->batched, r);
 	j->batched += VB__JOURNAL_RECORD;
-	if (j->batched == sizeof(j->batch) ||
-	    vb__now_coarse_ns() - j->flushed_ns > vb__ms(FLUSH_MS))
+	if (at_once || j->batched == sizeof(j->batch))
 		flush(j);
 	pthread_mutex_unlock(&j->lock);
 }
@@ -385,33 +382,42 @@ static void add(struct vb__journal *j, const struct record *r)
 void vb__journal_add_done(struct vb__journal *j, const struct vb__path_hash *path,
 			  uint64_t identity, uint64_t target, bool synced)
 {
-	add(j, &(struct record){ .kind = KIND_DONE,
-				 .flags = synced,
-				 .path = *path,
-				 .identity = identity,
-				 .hash = target });
+	add(j,
+	    &(struct record){ .kind = KIND_DONE,
+			      .flags = synced,
+			      .path = *path,
+			      .identity = identity,
+			      .hash = target },
+	    false);
 }
 
 void vb__journal_add_part(struct vb__journal *j, const struct vb__path_hash *path,
 			  uint64_t identity, const struct vb__block *block)
 {
-	add(j, &(struct record){ .kind = KIND_PART,
-				 .flags = block->flags,
-				 .path = *path,
-				 .identity = identity,
-				 .offset = block->offset,
-				 .length = block->length,
-				 .hash = block->hash,
-				 .file = block->file });
+	add(j,
+	    &(struct record){ .kind = KIND_PART,
+			      .flags = block->flags,
+			      .path = *path,
+			      .identity = identity,
+			      .offset = block->offset,
+			      .length = block->length,
+			      .hash = block->hash,
+			      .file = block->file },
+	    true);
 }
 
 void vb__journal_restart(struct vb__journal *j, const struct vb__path_hash *path)
 {
 	if (j->fd < 0 || !j->resumed)
 		return;
-	add(j, &(struct record){ .kind = KIND_RESTART, .path = *path });
+	add(j, &(struct record){ .kind = KIND_RESTART, .path = *path }, true);
+}
+
+void vb__journal_flush(struct vb__journal *j)
+{
 	pthread_mutex_lock(&j->lock);
-	flush(j);
+	if (j->fd >= 0 && j->batched)
+		flush(j);
 	pthread_mutex_unlock(&j->lock);
 }
 
@@ -483,15 +489,21 @@ void vb__journal_open(struct vb__journal *j, int dir_fd, uint64_t tag, enum vb__
 	}
 }
 
-void vb__journal_close(struct vb__journal *j, bool remove)
+void vb__journal_remove(struct vb__journal *j)
 {
-	if (j->fd >= 0) {
-		if (j->batched && !remove)
-			flush(j);
-		if (remove || !j->written)
-			(void)unlinkat(j->dir_fd, j->name, 0);
+	if (j->fd >= 0 && !j->removed)
+		(void)unlinkat(j->dir_fd, j->name, 0);
+	j->removed = j->mute = true;
+}
+
+void vb__journal_close(struct vb__journal *j)
+{
+	if (!j->removed)
+		vb__journal_flush(j);
+	if (!j->written)
+		vb__journal_remove(j);
+	if (j->fd >= 0)
 		close(j->fd);
-	}
 	free(j->done);
 	pthread_mutex_destroy(&j->lock);
 	*j = (struct vb__journal){ .fd = -1 };

@@ -32,13 +32,13 @@ struct vb__journal {
 	bool resumed;	/* it was there */
 	bool same_boot; /* and what it says needs no proof */
 	bool mute;	/* nothing is recorded */
+	bool removed;
 
 	pthread_mutex_t lock; /* for all below */
 	struct vb__journal_done *done;
 	size_t done_room, done_count;
 	uint8_t batch[VB__JOURNAL_BATCH * VB__JOURNAL_RECORD];
 	size_t batched;
-	uint64_t flushed_ns;
 	uint64_t at;  /* where the next batch goes */
 	bool written; /* there is something in it */
 };
@@ -58,8 +58,14 @@ bool vb__journal_exists(int dir_fd, uint64_t tag);
 void vb__journal_open(struct vb__journal *journal, int dir_fd, uint64_t tag,
 		      enum vb__journal_wish wish);
 
-/* With `remove`, or if nothing is in it, the file goes. */
-void vb__journal_close(struct vb__journal *journal, bool remove);
+/* All went well, or nothing is to be left: the file goes. */
+void vb__journal_remove(struct vb__journal *journal);
+
+/* The file stays, unless it was removed, or nothing is in it. */
+void vb__journal_close(struct vb__journal *journal);
+
+/* Records wait for others to be written with: not any longer. */
+void vb__journal_flush(struct vb__journal *journal);
 
 /* What tells whether a file that stands there is the one that we have put there. */
 uint64_t vb__journal_target(const struct stat *st, bool linked);

@@ -58,7 +58,6 @@ struct vb__parcel vb__parcel_of(enum vb__parcel_kind kind, const struct vb__item
 	};
 }
 
-/* Parts count only if it is still the file that was offered. */
 static void plan_ranges(struct vb__tree_source *s, struct vb__large *l)
 {
 	struct vb__item *item = l->item;
@@ -67,7 +66,7 @@ static void plan_ranges(struct vb__tree_source *s, struct vb__large *l)
 	l->whole = (struct vb__range){ .start = 0, .end = size };
 	l->ranges = &l->whole;
 	l->range_count = 1;
-	if (item->parts && vb__file_identity(&l->st) == item->identity) {
+	if (item->parts) {
 		l->ranges = item->parts;
 		l->range_count = item->part_count;
 	}
@@ -144,7 +143,7 @@ int vb__large_open(struct vb__tree_source *s, struct vb__item *item, struct vb__
 		   struct vb__notice **notice, struct vb_error *err)
 {
 	struct vb__large *l = create(item);
-	int fd;
+	int fd, errnum;
 
 	*large = NULL;
 	*notice = NULL;
@@ -153,10 +152,14 @@ int vb__large_open(struct vb__tree_source *s, struct vb__item *item, struct vb__
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	}
 	fd = vb__item_open(s, item, &l->st);
+	errnum = fd < 0 ? -fd : 0;
 	if (fd >= 0)
 		open_reading(s, l, fd);
-	if (fd < 0 || l->st.st_size == 0) {
-		*notice = end_early(s, l, fd < 0 ? -fd : 0);
+	/* Parts of another file would be of no use. */
+	if (fd >= 0 && item->parts && vb__file_identity(&l->st) != item->identity)
+		errnum = ESTALE;
+	if (errnum || l->st.st_size == 0) {
+		*notice = end_early(s, l, errnum);
 		return 0;
 	}
 	plan_ranges(s, l);

@@ -78,11 +78,13 @@ static int tree_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_er
 	(void)total_bytes; /* of all blocks: the engine has compared that */
 	if (rc == 0 && s->begun && s->contents && s->contents != s->places.base)
 		rc = vb__tree_leave(s, s->contents, err);
-	if (rc == 0 && s->begun)
+	if (rc == 0 && s->begun) {
+		/* Now, because it changes the time of the directory that it is in. */
+		vb__journal_remove(&s->journal);
 		rc = vb__tree_complete_place(s, s->places.base, err);
+	}
 	if (rc == 0 && s->begun)
 		rc = sync_all(s, err);
-	s->finished = rc == 0;
 	return rc;
 }
 
@@ -117,7 +119,9 @@ static void tree_close(struct vb__sink *sink)
 	*s->report_to = s->report;
 	free_arrivals(s);
 	if (s->begun) {
-		vb__journal_close(&s->journal, s->finished || s->tree->no_resume);
+		if (s->tree->no_resume)
+			vb__journal_remove(&s->journal);
+		vb__journal_close(&s->journal);
 		vb__places_close(&s->places);
 	}
 	free_numbers(&s->firsts);

@@ -48,7 +48,6 @@ struct vb__tree_sink {
 	atomic_bool no_nameless; /* the file system has refused that */
 	atomic_bool no_empty_path;
 	atomic_bool stop;
-	bool finished;
 
 	/* Of the offers' turns: the target, and what came. */
 	struct vb__target target;

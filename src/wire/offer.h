@@ -95,7 +95,9 @@ bool vb__xattr_decode(struct vb__xattr *xattr, const uint8_t *from, size_t len, 
 
 enum vb__answer_kind {
 	VB__ANSWER_WANT = 1, /* entries `number` to `number + count - 1`: all of each */
-	VB__ANSWER_PART = 2, /* of entry `number`: `length` bytes from `offset`; more may follow */
+	/* Of entry `number`: `length` bytes from `offset`; more may follow, in ascending order. If it
+	 * is no longer what was offered it is MISSED: its parts would not belong together. */
+	VB__ANSWER_PART = 2,
 	VB__ANSWER_SETTLED =
 		3, /* no more wants for entries up to `number`; the rest is not needed */
 	VB__ANSWER_HAPPENED = 4, /* to an entry over there: told to the user here */
@@ -136,7 +138,8 @@ struct vb__parcel {
 	uint32_t number;
 	bool vanished; /* MISSED */
 
-	/* WHOLE and END: the file as it was read, which may be newer than the offer. */
+	/* WHOLE and END: the file as it was read, which may be newer than the offer, and then shorter
+	 * or longer: blocks beyond the offered size may come. */
 	uint64_t size;
 	int64_t mtime_s;
 	uint32_t mtime_ns;

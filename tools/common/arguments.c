@@ -107,17 +107,21 @@ static int bad_value(const struct arguments *a, const struct flag *flag, const c
 	return arguments_misused(a, "--%s: '%.200s' is not %s", flag->name, value, flag->wanted);
 }
 
-/* rdcp's are any number, the others' few. */
-static int take_word(struct arguments *a, struct words *words, char *word)
+static int add_place(struct arguments *a, const char *word)
 {
-	if (a->tool != RDCP) {
-		add_word(words, word);
-		return -1;
-	}
 	if (list_add(&a->places, word) == 0)
 		return -1;
 	console_error("out of memory");
 	return EXIT_MEMORY;
+}
+
+/* rdcp's are any number, the others' few. */
+static int take_word(struct arguments *a, struct words *words, char *word)
+{
+	if (a->tool == RDCP)
+		return add_place(a, word);
+	add_word(words, word);
+	return -1;
 }
 
 /* Reads options and the words between them up to "--" or the end. -1: go on. */
@@ -246,7 +250,7 @@ static int finish_rdcp(struct arguments *a, char **rest)
 	int code = -1;
 
 	while (code < 0 && *rest)
-		code = take_word(a, NULL, *rest++);
+		code = add_place(a, *rest++);
 	if (a->archive) {
 		a->tree.keep |= VB_KEEP_ARCHIVE;
 		a->tree.recursive = true;
@@ -258,6 +262,10 @@ static int finish_rdcp(struct arguments *a, char **rest)
 		a->tree.select = a->checksum ? VB_SELECT_DIFFERENT : VB_SELECT_CHANGED;
 	if (code < 0 && a->tree.delete_others && !a->tree.recursive)
 		return arguments_misused(a, "--delete is about directories: add -r or -a");
+	for (size_t i = 0; code < 0 && a->files_from && i < a->rules.count; i++)
+		if (a->rules.item[i][0] == '+')
+			return arguments_misused(a,
+						 "--include would add to what --files-from lists");
 	if (code < 0 && a->tree.delete_others && a->files_from)
 		return arguments_misused(a, "--delete with --files-from would delete all the rest");
 	return code;

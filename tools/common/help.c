@@ -37,8 +37,8 @@ static const char copy_intro[] =
 	"'-' is stdin as the only SRC, stdout as DST.\n"
 	"\n"
 	"If DST is a directory, ends in a slash, or there are several SRC, everything\n"
-	"comes into it. As with cp and scp, SRC 'dir/' is 'dir', and 'dir/.' is what is in\n"
-	"it. Relative paths at a far side start at the home directory there.\n"
+	"comes into it. As with cp and scp, SRC 'dir/' is 'dir', and 'dir/.' is what is\n"
+	"in it. Relative paths at a far side start at the home directory there.\n"
 	"\n"
 	"A file stands under its name only when it is complete and checked. What was\n"
 	"interrupted is continued by running rdcp again.\n";

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <verbatim/error.h>
 
-/* Installs the handlers, and ignores SIGPIPE. Early in main. */
+/* Begins to wait for them, and ignores SIGPIPE. Early in main: threads that are there already would still get them. */
 int interrupt_open(struct vb_error *err);
 
 /* Readable, for ever, once there was one. Nobody may read from it. */

@@ -67,6 +67,12 @@ void json_real(struct json *json, const char *name, double number)
 		fprintf(json->out, "%.3f", number);
 }
 
+void json_bool(struct json *json, const char *name, bool value)
+{
+	if (name_member(json, name))
+		fputs(value ? "true" : "false", json->out);
+}
+
 void json_null(struct json *json, const char *name)
 {
 	if (name_member(json, name))

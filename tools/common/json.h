@@ -22,6 +22,7 @@ void json_begin(struct json *json);
 void json_text(struct json *json, const char *name, const char *text);
 void json_number(struct json *json, const char *name, uint64_t number);
 void json_real(struct json *json, const char *name, double number);
+void json_bool(struct json *json, const char *name, bool value);
 void json_null(struct json *json, const char *name);
 
 /* The members until json_close belong to the object `name`. */

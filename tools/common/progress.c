@@ -154,7 +154,7 @@ static void say_json(const struct vb_progress *now, uint64_t rate)
 	if (now->total_files) {
 		json_number(&json, "files", now->files);
 		json_number(&json, "total_files", now->total_files);
-		json_text(&json, "counting", now->counting ? "yes" : "no");
+		json_bool(&json, "counting", now->counting);
 		json_text(&json, "name", now->name);
 	}
 	line = json_end(&json);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/trouble.h"
@@ -16,6 +17,7 @@
 #include "copy/listed.h"
 
 #define TRY_MS 3000u /* for each address of a host */
+#define TRIES 5u     /* so many such times for all of them: a host may have dozens */
 
 __attribute__((format(printf, 2, 3))) static void say(const struct duty *duty, const char *format,
 						      ...)
@@ -229,15 +231,24 @@ static void try_address(const struct duty *duty, const struct address *address, 
 		    vb_error_format(err, line, sizeof(line)));
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 /* The first failure is told: it is of the most likely address. */
 static void try_addresses(const struct duty *duty, const struct invitation *invitation,
 			  const struct vb_transfer_options *options, struct vb_session **session,
 			  struct vb_error *first)
 {
+	uint64_t until = now_ms() + (uint64_t)TRIES * options->connection.connect_timeout_ms;
 	char port[8];
 
 	snprintf(port, sizeof(port), "%u", invitation->port);
-	for (size_t i = 0; i < invitation->address_count && !*session; i++) {
+	for (size_t i = 0; i < invitation->address_count && !*session && now_ms() < until; i++) {
 		struct vb_error err = { .code = VB_OK };
 
 		try_address(duty, &invitation->addresses[i], port, options, session, &err);

@@ -238,10 +238,19 @@ static bool within_far(struct copier *c, struct far *far, struct ending *ending)
 		usable = far_has_ended(far, ending);
 		if (!usable)
 			say_gone(far, ending);
+		if (far_has_moved(far))
+			ending->phase = PHASE_TRANSFER;
 		listing_end(c->listing, ending);
 	}
 	order_free(&order);
 	return usable;
+}
+
+static bool has_failed(struct far *far)
+{
+	struct ending ending;
+
+	return far_has_ended(far, &ending) ? ending.err.code != VB_OK : far_is_gone(far);
 }
 
 /* What both came to: the target's word counts, but where it knows nothing the source's. */
@@ -251,10 +260,7 @@ static bool both_ended(struct copier *c, struct ending *ending)
 	bool failed, all;
 
 	await(c, &c->source, &c->target, has_ended, -1);
-	failed = !far_has_ended(far_is_gone(&c->source) || has_ended(&c->source) ? &c->source
-										 : &c->target,
-				&source) ||
-		 source.err.code != VB_OK;
+	failed = has_failed(&c->source) || has_failed(&c->target);
 	if (failed && !has_ended(&c->target))
 		far_stop(&c->target);
 	if (failed && !has_ended(&c->source))
@@ -264,6 +270,8 @@ static bool both_ended(struct copier *c, struct ending *ending)
 	all = far_has_ended(&c->source, &source) & far_has_ended(&c->target, &target);
 	if (!all) {
 		say_gone(far_is_gone(&c->source) ? &c->source : &c->target, ending);
+		if (far_has_moved(&c->target))
+			ending->phase = PHASE_TRANSFER;
 		return false;
 	}
 	*ending = target;

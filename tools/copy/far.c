@@ -84,6 +84,9 @@ static bool hear_progress(struct far *far, struct unpack *unpack)
 	progress_unpack(unpack, &progress);
 	if (!unpack_end(unpack))
 		return false;
+	pthread_mutex_lock(&far->lock);
+	far->moved = true;
+	pthread_mutex_unlock(&far->lock);
 	listing_progress(far->listing, &progress);
 	return true;
 }
@@ -172,7 +175,7 @@ void far_order(struct far *far, const struct order *order)
 	size_t sent = 0;
 
 	pthread_mutex_lock(&far->lock);
-	far->invited = far->ended = false;
+	far->invited = far->ended = far->moved = false;
 	pthread_mutex_unlock(&far->lock);
 	order_pack(&pack, order);
 	while (!pack.failed && pack.len - sent > FRAME_MAX) {
@@ -201,6 +204,16 @@ bool far_is_gone(struct far *far)
 	gone = far->gone;
 	pthread_mutex_unlock(&far->lock);
 	return gone;
+}
+
+bool far_has_moved(struct far *far)
+{
+	bool moved;
+
+	pthread_mutex_lock(&far->lock);
+	moved = far->moved;
+	pthread_mutex_unlock(&far->lock);
+	return moved;
 }
 
 bool far_has_invited(struct far *far, struct invitation *invitation)

@@ -21,7 +21,8 @@ struct far {
 	bool invited, ended; /* by the order under way; the details: */
 	struct invitation invitation;
 	struct ending ending;
-	bool gone; /* no more will come */
+	bool moved; /* data, as it has told */
+	bool gone;  /* no more will come */
 };
 
 /* Starts it. Fails with the details in `err` and the exit code. */
@@ -36,6 +37,7 @@ void far_stop(struct far *far);
 
 /* What is known by now. */
 bool far_is_gone(struct far *far);
+bool far_has_moved(struct far *far);
 bool far_has_invited(struct far *far, struct invitation *invitation);
 bool far_has_ended(struct far *far, struct ending *ending);
 

@@ -128,7 +128,7 @@ static int add_rule(struct list *rules, const char *path, size_t len, const char
 			*at++ = '\\';
 		*at++ = path[i];
 	}
-	strcpy(at, tail);
+	memcpy(at, tail, strlen(tail) + 1);
 	result = list_add(rules, rule);
 	free(rule);
 	return result;

@@ -79,7 +79,7 @@ void order_pack(struct pack *pack, const struct order *order)
 {
 	pack_number(pack, (uint64_t)order->role, 1);
 	pack_number(pack, flags_of(order), 4);
-	pack_number(pack, (uint64_t)(order->verbosity + 1), 1);
+	pack_number(pack, (unsigned)order->verbosity + 1u, 1);
 	pack_number(pack, order->tree.keep, 4);
 	pack_number(pack, (uint64_t)order->tree.select, 1);
 	pack_transfer(pack, &order->transfer);

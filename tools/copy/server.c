@@ -148,12 +148,12 @@ static void send_note(struct server *server, enum vb_log_level level, const char
 	link_send_pack(&server->link, FRAME_NOTE, &pack);
 }
 
-/* Where the client is the other side of the connection, it says the same itself. */
+/* Who connects tells of it; when that is not the client, it is us. */
 static void say(void *arg, const char *text)
 {
 	struct server *server = arg;
 
-	if (server->order->verbosity >= (server->order->tells ? 1 : 2))
+	if (server->order->verbosity >= 1)
 		send_note(server, VB_LOG_INFO, text);
 }
 

@@ -18,7 +18,7 @@
 #define STREAMS 32u
 #define WINDOW (1u << 20)
 #define PIECE (128u << 10)
-#define CLOSING_MS 1000
+#define CLOSING_MS 300
 
 enum stream_state {
 	STREAM_FREE = 0,
@@ -416,7 +416,9 @@ void tunnel_close(struct tunnel *t)
 	pthread_mutex_unlock(&t->lock);
 	wake(t);
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += CLOSING_MS / 1000;
+	until.tv_nsec += CLOSING_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
 	if (pthread_timedjoin_np(t->thread, NULL, &until) != 0) {
 		link_break(t->link);
 		pthread_join(t->thread, NULL);

@@ -56,7 +56,7 @@ int ofi_fail(struct vb_error *err, long result, const char *operation, const cha
 				     .native = fi_errnum,
 				     .operation = operation,
 				     .object = object,
-				     .cause = fi_strerror(fi_errnum),
+				     .cause = ofi_library.strerror(fi_errnum),
 				     .hint = hint_for(code),
 			     });
 }
@@ -105,14 +105,14 @@ static int ask(const struct vb__address *peer, const struct vb__address *source,
 	if (rc == 0 && peer && source)
 		rc = copy_address(source, &hints->src_addr, &hints->src_addrlen);
 	if (rc == 0)
-		rc = fi_getinfo(VB__OFI_API, NULL, NULL, 0, hints, info);
+		rc = ofi_library.getinfo(VB__OFI_API, NULL, NULL, 0, hints, info);
 	if (rc || peer)
 		return rc;
 	free((*info)->src_addr);
 	(*info)->src_addr = NULL;
 	rc = copy_address(source, &(*info)->src_addr, &(*info)->src_addrlen);
 	if (rc)
-		fi_freeinfo(*info);
+		ofi_library.freeinfo(*info);
 	return rc;
 }
 
@@ -120,9 +120,13 @@ int ofi_info_get(const struct vb__settings *settings, const struct vb__address *
 		 const struct vb__address *source, struct fi_info **info, struct vb_error *err)
 {
 	const char *provider = settings->device[0] ? settings->device : DEFAULT_PROVIDER;
-	struct fi_info *hints = fi_allocinfo();
-	int result = -FI_ENOMEM;
+	struct fi_info *hints;
+	int result = ofi_library_load(err);
 
+	if (result)
+		return result;
+	result = -FI_ENOMEM;
+	hints = ofi_library.dupinfo(NULL);
 	if (hints) {
 		hints->ep_attr->type = FI_EP_MSG;
 		hints->caps = FI_MSG | FI_RMA;
@@ -132,7 +136,7 @@ int ofi_info_get(const struct vb__settings *settings, const struct vb__address *
 		hints->fabric_attr->prov_name = strdup(provider);
 		if (hints->fabric_attr->prov_name) /* else any provider would do */
 			result = ask(peer, source, hints, info);
-		fi_freeinfo(hints);
+		ofi_library.freeinfo(hints);
 	}
 	return result ? no_provider(err, result, provider, peer ? peer : source) : 0;
 }

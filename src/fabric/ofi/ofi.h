@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 
 #include "fabric/fabric.h"
+#include "fabric/ofi/ofi_library.h"
 #include "fabric/waiter.h"
 
 #define VB__OFI_API FI_VERSION(1, 11)

@@ -84,7 +84,7 @@ static int make(struct fi_info *info, struct fid_pep *pep, const struct vb__ep_a
 	if (!ep) {
 		if (pep)
 			fi_reject(pep, info->handle, NULL, 0);
-		fi_freeinfo(info);
+		ofi_library.freeinfo(info);
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
 	}
 	ep->base.fabric = &vb__ofi_fabric;
@@ -98,7 +98,7 @@ static int make(struct fi_info *info, struct fid_pep *pep, const struct vb__ep_a
 	if (rc)
 		goto undo;
 	ep->base.wait_fd = ep->waiter.epoll;
-	rc = fi_fabric(info->fabric_attr, &ep->fabric, NULL);
+	rc = ofi_library.fabric(info->fabric_attr, &ep->fabric, NULL);
 	if (rc) {
 		rc = ofi_fail(err, rc, "fi_fabric", info->fabric_attr->name);
 		goto undo;
@@ -130,8 +130,8 @@ int ofi_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer,
 	rc = ofi_info_get(attr->settings, peer, attr->source, &list, err);
 	if (rc)
 		return rc;
-	info = fi_dupinfo(list);
-	fi_freeinfo(list);
+	info = ofi_library.dupinfo(list);
+	ofi_library.freeinfo(list);
 	if (!info)
 		return vb__fail_errno(err, FI_ENOMEM, "fi_dupinfo", NULL);
 	rc = make(info, NULL, attr, ep, err);
@@ -298,7 +298,7 @@ void ofi_ep_close(struct vb__ep *base)
 	ofi_close(ep->domain ? &ep->domain->fid : NULL);
 	ofi_close(ep->eq ? &ep->eq->fid : NULL);
 	ofi_close(ep->fabric ? &ep->fabric->fid : NULL);
-	fi_freeinfo(ep->info);
+	ofi_library.freeinfo(ep->info);
 	vb__waiter_close(&ep->waiter);
 	free(ep);
 }

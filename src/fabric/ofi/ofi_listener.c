@@ -13,7 +13,7 @@ static int start(struct ofi_pep *pep, const struct vb__address *at, struct vb_er
 	struct vb__address bound;
 	int rc;
 
-	rc = fi_fabric(pep->info->fabric_attr, &pep->fabric, NULL);
+	rc = ofi_library.fabric(pep->info->fabric_attr, &pep->fabric, NULL);
 	if (rc)
 		return ofi_fail(err, rc, "fi_fabric", pep->info->fabric_attr->name);
 	rc = ofi_eq_open(pep->fabric, &pep->eq, &pep->base.wait_fd, err);
@@ -63,7 +63,7 @@ static int make_request(struct ofi_pep *pep, const struct fi_eq_cm_entry *entry,
 
 	if (!request) {
 		fi_reject(pep->pep, entry->info->handle, NULL, 0);
-		fi_freeinfo(entry->info);
+		ofi_library.freeinfo(entry->info);
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
 	}
 	request->base.fabric = &vb__ofi_fabric;
@@ -118,7 +118,7 @@ void ofi_reject(struct vb__request *base, const void *data, size_t len)
 	struct ofi_request *request = (struct ofi_request *)base;
 
 	fi_reject(request->pep, request->info->handle, data, len);
-	fi_freeinfo(request->info);
+	ofi_library.freeinfo(request->info);
 	free(request);
 }
 
@@ -129,6 +129,6 @@ void ofi_pep_close(struct vb__pep *base)
 	ofi_close(pep->pep ? &pep->pep->fid : NULL);
 	ofi_close(pep->eq ? &pep->eq->fid : NULL);
 	ofi_close(pep->fabric ? &pep->fabric->fid : NULL);
-	fi_freeinfo(pep->info);
+	ofi_library.freeinfo(pep->info);
 	free(pep);
 }

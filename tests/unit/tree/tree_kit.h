@@ -17,7 +17,7 @@ struct kit {
 	char dir[64];
 	int dir_fd;
 	int cancel_fd; /* an eventfd */
-	char paths[8][256];
+	char paths[8][512];
 	unsigned path_count;
 
 	/* The events of failures, as "happening path: cause" lines. */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fabric/ofi/ofi_library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#include "core/failure.h"
+
+#define SONAME "libfabric.so.1"
+
+struct ofi_library ofi_library;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct vb_error why_not;
+
+/* libinfinipath, which Debian's libfabric brings along, takes signals over that are the program's. */
+static void *open_without_handlers(void)
+{
+	struct sigaction before[NSIG];
+	void *handle;
+
+	for (int i = 1; i < NSIG; i++)
+		if (sigaction(i, NULL, &before[i]) != 0)
+			before[i].sa_handler = SIG_ERR;
+	handle = dlopen(SONAME, RTLD_NOW | RTLD_LOCAL);
+	for (int i = 1; i < NSIG; i++)
+		if (before[i].sa_handler != SIG_ERR)
+			sigaction(i, &before[i], NULL);
+	return handle;
+}
+
+/* POSIX has function pointers go through void pointers, ISO C has not heard of it. */
+static bool find(void *handle, const char *name, void *function)
+{
+	*(void **)function = dlsym(handle, name);
+	return *(void **)function;
+}
+
+static void load(void)
+{
+	struct ofi_library found;
+	void *handle = open_without_handlers(); /* it stays for good */
+	const char *said;
+
+	if (handle && find(handle, "fi_getinfo", &found.getinfo) &&
+	    find(handle, "fi_freeinfo", &found.freeinfo) &&
+	    find(handle, "fi_dupinfo", &found.dupinfo) &&
+	    find(handle, "fi_fabric", &found.fabric) &&
+	    find(handle, "fi_strerror", &found.strerror)) {
+		ofi_library = found;
+		return;
+	}
+	said = dlerror();
+	vb__fail(&why_not,
+		 &(struct vb__failure){
+			 .code = VB_ERR_UNSUPPORTED,
+			 .operation = "load",
+			 .object = SONAME,
+			 .cause = said ? said : "it is not what was expected",
+			 .hint = "install libfabric (Debian: libfabric1), or use --fabric verbs",
+		 });
+}
+
+int ofi_library_load(struct vb_error *err)
+{
+	pthread_once(&once, load);
+	return why_not.code ? vb__fail_again(err, &why_not) : 0;
+}
