@@ -16,7 +16,7 @@ boot_modules=(virtio_pci virtio_console virtio_rng 9pnet_virtio 9p overlay virti
 
 packages() {
 	printf '%s\n' qemu-system-x86 busybox-static cpio kmod xz-utils zstd lz4 build-essential util-linux \
-		iproute2 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest openssh-client openssh-server
+		iproute2 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest openssh-client openssh-server rsync
 }
 
 prepare() {
