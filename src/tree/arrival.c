@@ -216,6 +216,12 @@ static void tell_mixed(struct vb__tree_sink *s, const struct vb__arrival *a)
 			 });
 }
 
+/* It may have grown since it was offered; but then no parts of it are sent. */
+static uint64_t longest(const struct vb__arrival *a)
+{
+	return a->resumed ? a->size : INT64_MAX;
+}
+
 static int take_end(struct vb__tree_sink *s, const struct vb__parcel *parcel, struct vb_error *err)
 {
 	struct vb__arrival *a;
@@ -223,7 +229,7 @@ static int take_end(struct vb__tree_sink *s, const struct vb__parcel *parcel, st
 
 	pthread_mutex_lock(&s->lock);
 	a = vb__numbers_get(&s->arrivals, parcel->number);
-	right = a && !a->placing && !a->ended && parcel->size <= a->size;
+	right = a && !a->placing && !a->ended && parcel->size <= longest(a);
 	if (right) {
 		mixed = a->resumed && a->identity != parcel->identity && !a->failed;
 		a->failed |= mixed;
@@ -335,7 +341,7 @@ static int claim(struct vb__tree_sink *s, const struct vb__block *block, struct 
 		return vb__numbers_get(&s->gone, block->file)
 			       ? 0
 			       : vb__tree_fail_protocol(s, "a block came that was not wanted", err);
-	if (a->placing || block->offset > a->size || block->length > a->size - block->offset)
+	if (a->placing || block->offset > longest(a) || block->length > longest(a) - block->offset)
 		return vb__tree_fail_protocol(s, "a block is beyond its file's end", err);
 	added = vb__extents_add(&a->claimed, block->offset, block->length);
 	if (added == VB__EXTENTS_OVERLAP)

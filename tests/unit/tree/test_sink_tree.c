@@ -239,6 +239,39 @@ static void attributes_come_and_go(void **state)
 	assert_int_equal(listxattr(kit_path(kit, "file"), NULL, 0), 0);
 }
 
+static void a_file_may_have_grown_since_it_was_offered(void **state)
+{
+	struct kit *kit = *state;
+
+	kit_open(kit, "");
+	offers(kit, offer_file(1, 0, "file", 300 * KIB));
+	blocks(kit, 1, 0, 301 * KIB);
+	ends(kit, 1, 301 * KIB);
+	kit_finish(kit);
+	assert_int_equal(stat_of(kit, "file").st_size, 301 * KIB);
+}
+
+static void further_names_of_links_and_specials_are_links(void **state)
+{
+	struct kit *kit = *state;
+	struct vb__offer fifo = offer_directory(2, 0, "fifo");
+	struct vb__offer link = offer_symlink(1, 0, "link", "/nowhere");
+
+	fifo.kind = VB__OFFER_SPECIAL;
+	fifo.mode = S_IFIFO | 0640;
+	fifo.flags = link.flags = VB__OFFER_LINKED;
+	kit->options.keep |= VB_KEEP_HARDLINKS;
+	kit_open(kit, "");
+	offers(kit, link);
+	offers(kit, fifo);
+	offers(kit, offer_hardlink(3, 0, "second link", 1));
+	offers(kit, offer_hardlink(4, 0, "second fifo", 2));
+	kit_finish(kit);
+	assert_int_equal(stat_of(kit, "link").st_ino, stat_of(kit, "second link").st_ino);
+	assert_int_equal(stat_of(kit, "fifo").st_ino, stat_of(kit, "second fifo").st_ino);
+	assert_int_equal(kit->report.hardlinks, 2);
+}
+
 static void links_and_specials_are_made(void **state)
 {
 	struct kit *kit = *state;
@@ -535,6 +568,8 @@ int main(void)
 		TEST(setuid_is_kept_with_the_mode),
 		TEST(owners_go_by_name_first),
 		TEST(attributes_come_and_go),
+		TEST(a_file_may_have_grown_since_it_was_offered),
+		TEST(further_names_of_links_and_specials_are_links),
 		TEST(links_and_specials_are_made),
 		TEST(a_second_name_waits_for_its_file),
 		TEST(what_is_unchanged_is_not_asked_for),
