@@ -16,6 +16,12 @@ extern "C" {
 /* The version of the library that is running: "0.1.0". */
 const char *vb_version(void);
 
+/*
+ * Begins to load, in a thread of its own, what connecting and listening will need: the first time
+ * that takes up to a third of a second. Worth a call where something else has to be waited for anyway.
+ */
+void vb_prepare(void);
+
 #ifdef __cplusplus
 }
 #endif

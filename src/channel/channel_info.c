@@ -1,8 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking at a channel. */
+#include <signal.h>
+
 #include <verbatim/verbatim.h>
 
 #include "channel/channel_state.h"
+
+static void *prepare(void *arg)
+{
+	(void)arg;
+	for (int i = 0; vb__fabrics[i]; i++)
+		if (vb__fabrics[i]->prepare)
+			vb__fabrics[i]->prepare();
+	return NULL;
+}
+
+void vb_prepare(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&thread, NULL, prepare, NULL) == 0)
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 const char *vb_version(void)
 {

@@ -155,6 +155,9 @@ struct vb__fabric {
 	const char *name;
 	enum vb_fabric id;
 
+	/* Or NULL: does what takes long the first time. */
+	void (*prepare)(void);
+
 	int (*open)(const struct vb__ep_attr *attr, const struct vb__address *peer,
 		    uint64_t deadline_ns, struct vb__ep **ep, struct vb_error *err);
 	int (*connect)(struct vb__ep *ep, const void *data, size_t len, uint64_t deadline_ns,

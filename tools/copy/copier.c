@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <verbatim/verbatim.h>
 
 #include "common/console.h"
 #include "common/interrupt.h"
@@ -60,6 +61,11 @@ static bool is_stream(const struct copier *c)
 static bool is_remote(const struct copier *c)
 {
 	return c->job->from->kind == OPERAND_REMOTE || c->jobs->target.kind == OPERAND_REMOTE;
+}
+
+static bool between_others(const struct copier *c)
+{
+	return c->job->from->kind == OPERAND_REMOTE && c->jobs->target.kind == OPERAND_REMOTE;
 }
 
 /* Could no data connection be made, though the far sides are there? */
@@ -152,6 +158,8 @@ enum exit_code copier_run(struct copier *c, struct ending *ending)
 	enum exit_code code;
 	uint32_t tries = 0;
 
+	if (is_remote(c) && !between_others(c))
+		vb_prepare(); /* while ssh finds its way */
 	c->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	do
 		try_once(c, ending);

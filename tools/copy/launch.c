@@ -212,6 +212,11 @@ static int no_hello(struct launch *launch, const char *host, struct vb_error *er
 		*code = EXIT_CONNECT;
 		return trouble_say(err, VB_ERR_UNREACHABLE, "ssh cannot reach %s", host);
 	}
+	if (status < 0) {
+		*code = EXIT_SOCKET;
+		return trouble_say(err, VB_ERR_LOST, "%s: the command that leads there was killed",
+				   host);
+	}
 	*code = status == 126 ? EXIT_NOT_RUN : EXIT_NOT_FOUND;
 	if (status == 126)
 		result = trouble_say(err, VB_ERR_REFUSED, "%s: rdcp there may not be run", host);

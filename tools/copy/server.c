@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <verbatim/verbatim.h>
 
 #include "common/console.h"
 #include "common/exit_code.h"
@@ -322,6 +323,7 @@ int server_run(void)
 	struct vb_error err;
 	struct order order;
 
+	vb_prepare();
 	if (interrupt_open(&err) != 0 || !prepare(&server)) {
 		console_error("--server: %s", strerror(errno));
 		return EXIT_START;

@@ -141,6 +141,20 @@ int ofi_info_get(const struct vb__settings *settings, const struct vb__address *
 	return result ? no_provider(err, result, provider, peer ? peer : source) : 0;
 }
 
+/* The first question has libfabric start its providers. */
+void ofi_prepare(void)
+{
+	struct fi_info *hints = ofi_library_load(NULL) ? NULL : ofi_library.dupinfo(NULL);
+	struct fi_info *info;
+
+	if (!hints)
+		return;
+	hints->fabric_attr->prov_name = strdup(DEFAULT_PROVIDER);
+	if (ofi_library.getinfo(VB__OFI_API, NULL, NULL, 0, hints, &info) == 0)
+		ofi_library.freeinfo(info);
+	ofi_library.freeinfo(hints);
+}
+
 int ofi_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd, struct vb_error *err)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_FD };
@@ -160,6 +174,7 @@ static void ofi_wake(struct vb__ep *base)
 const struct vb__fabric vb__ofi_fabric = {
 	.name = "ofi",
 	.id = VB_FABRIC_OFI,
+	.prepare = ofi_prepare,
 	.open = ofi_ep_open,
 	.connect = ofi_ep_connect,
 	.close = ofi_ep_close,

@@ -53,6 +53,8 @@ struct ofi_request {
 	struct fid_pep *pep;
 };
 
+void ofi_prepare(void);
+
 /* The providers' answer for the way to `peer`, from `source` if not NULL; or, without a peer, for listening there. */
 int ofi_info_get(const struct vb__settings *settings, const struct vb__address *peer,
 		 const struct vb__address *source, struct fi_info **info, struct vb_error *err);
