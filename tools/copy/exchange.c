@@ -257,7 +257,7 @@ static bool has_failed(struct far *far)
 static bool both_ended(struct copier *c, struct ending *ending)
 {
 	struct ending source, target;
-	bool failed, all;
+	bool failed, source_ended, target_ended;
 
 	await(c, &c->source, &c->target, has_ended, -1);
 	failed = has_failed(&c->source) || has_failed(&c->target);
@@ -267,8 +267,9 @@ static bool both_ended(struct copier *c, struct ending *ending)
 		far_stop(&c->source);
 	await(c, &c->source, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
 	await(c, &c->target, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
-	all = far_has_ended(&c->source, &source) & far_has_ended(&c->target, &target);
-	if (!all) {
+	source_ended = far_has_ended(&c->source, &source);
+	target_ended = far_has_ended(&c->target, &target);
+	if (!source_ended || !target_ended) {
 		say_gone(far_is_gone(&c->source) ? &c->source : &c->target, ending);
 		if (far_has_moved(&c->target))
 			ending->phase = PHASE_TRANSFER;

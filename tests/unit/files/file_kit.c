@@ -211,8 +211,7 @@ static int take(struct pump *pump, uint8_t *buffer, struct vb__block *block)
 	return 1;
 }
 
-static int move(struct pump *pump, uint8_t *buffer, struct vb__block *block,
-		struct vb_error *err)
+static int move(struct pump *pump, uint8_t *buffer, struct vb__block *block, struct vb_error *err)
 {
 	bool hole = block->flags & VB__BLOCK_HOLE;
 	int rc = pump->source->ops->fill(pump->source, buffer, block, err);
