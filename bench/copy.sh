@@ -38,6 +38,7 @@ copy_rdsend() {
 	"$tools/rdsend" -q --fabric ofi 127.0.0.1 $((copy_port + 2)) benchkey "$1"
 	wait $!
 }
+copy_ssh() { ssh -F "$copy_dir/ssh/config" far true; }
 sync_ours() { "$tools/rdcp" -aq --sync -F "$copy_dir/ssh/config" --rdcp-path "$tools/rdcp" "$1/." "far:$2"; }
 sync_rsync_ssh() { copy_rsync_ssh "$@"; }
 sync_rsync_daemon() { copy_rsync_daemon "$@"; }
@@ -160,6 +161,22 @@ copy_tree() {
 	END
 }
 
+# What a copy of nothing takes, and of that ssh alone: for small trees it is most of it, and a daemon has it behind itself
+copy_starting() {
+	local name seconds
+	: > "$copy_place/nothing"
+	for name in ssh ours; do
+		for _ in $(seq "$rounds"); do
+			rm -rf "$copy_place/out"
+			copy_once "copy_$name" "$copy_place/nothing" "$copy_place/out" >> "$copy_dir/$name.starts"
+		done
+		seconds=$(median < "$copy_dir/$name.starts")
+		printf '%-40s %-14s %8.3f s\n' "start-up alone" "$name" "$seconds"
+		printf '{"name":"start-up alone","contender":"%s","seconds":%s}\n' "$name" "$seconds" >> "$lines"
+	done
+	rm -rf "$copy_place/nothing" "$copy_place/out"
+}
+
 # copy_at PLACE-NAME MIB: everything in $copy_place
 copy_at() {
 	local title bytes=$(($2 << 20))
@@ -220,6 +237,7 @@ bench_copy() {
 	copy_place=$copy_dir
 	copy_serve
 	printf '\n%s\n' "copies to the same host, medians of $rounds; congestion control $(sysctl -n net.ipv4.tcp_congestion_control 2> /dev/null || echo '?')"
+	copy_starting
 	copy_at tmpfs "$copy_mib"
 	copy_memory
 	if [ -n "$copy_disk" ]; then
