@@ -18,9 +18,11 @@ int list_add_part(struct list *list, const char *text, size_t len)
 		list->item = more;
 		list->room = room;
 	}
-	copy = strndup(text, len);
+	copy = malloc(len + 1);
 	if (!copy)
 		return -1;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
 	list->item[list->count++] = copy;
 	list->item[list->count] = NULL;
 	return 0;

@@ -144,10 +144,14 @@ char *unpack_new_text(struct unpack *unpack)
 {
 	size_t len;
 	const uint8_t *at = take_text(unpack, &len);
-	char *text = at ? strndup((const char *)at, len) : NULL;
+	char *text = at ? malloc(len + 1) : NULL;
 
-	if (!text)
+	if (!text) {
 		unpack->failed = true;
+		return NULL;
+	}
+	memcpy(text, at, len);
+	text[len] = '\0';
 	return text;
 }
 
