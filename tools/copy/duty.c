@@ -128,6 +128,8 @@ static void move_tree(const struct duty *duty, struct vb_session *session, struc
 	if (order->listed.count && listed_rules(&rules, &order->listed) != 0)
 		goto no_memory;
 	tree.rules = list_texts(&rules);
+	if (order->role == ROLE_RECEIVE)
+		tree.asked = list_texts(&order->paths);
 	tree.event = duty->event;
 	tree.event_arg = duty->arg;
 	if (order->role != ROLE_RECEIVE)
