@@ -91,6 +91,14 @@ struct vb_tree_options {
 	bool into_directory;
 
 	/*
+	 * Receiving: the paths that the sender was asked for, as it was given them. What comes must
+	 * be one of them by its name, and nothing that `rules` leave out, else the transfer fails: a
+	 * sender that is not trusted could bring along files of its own choice.
+	 * NULL-terminated; NULL: whatever comes is taken.
+	 */
+	const char *const *asked;
+
+	/*
 	 * Sending: what is taken and what is left, the first that matches counts; "- PATTERN" or
 	 * "+ PATTERN" as in rsync's filters: `*` stops at a slash, `**` does not, `?`, `[a-z]`; a
 	 * slash at the start ties it to the source's top, at the end to directories. Receiving:

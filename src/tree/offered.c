@@ -6,10 +6,61 @@
 #include <string.h>
 
 #include "core/failure.h"
+#include "tree/filter.h"
 #include "tree/tree_sink.h"
 
 /* Attributes of files that were asked for; beyond, the sender has to wait. */
 #define HEAVY_BYTES (16u << 20)
+
+/* ---- What was asked for. ---- */
+
+/* Is this name, or none, what the path comes to at the target? */
+static bool comes_to(const char *path, const struct vb__slice *name)
+{
+	size_t len = strlen(path);
+	const char *last;
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	last = memrchr(path, '/', len);
+	last = last ? last + 1 : path;
+	len -= (size_t)(last - path);
+	/* As walk.c has it: the contents of these, and not they themselves. */
+	if (len <= 2 && memcmp(last, "..", len) == 0)
+		return name->len == 0;
+	return name->len == len && memcmp(name->data, last, len) == 0;
+}
+
+static bool is_asked_for(const struct vb__tree_sink *s, const struct vb__offer *offer)
+{
+	const char *const *asked = s->tree->asked;
+
+	if (offer->parent || !asked)
+		return true;
+	while (*asked && !comes_to(*asked, &offer->name))
+		asked++;
+	return *asked;
+}
+
+/* Would an honest sender have left it? */
+static bool is_left_out(const struct vb__tree_sink *s, const struct vb__offered *o)
+{
+	bool left;
+	char *path;
+
+	if (!s->tree->asked || !s->tree->rules || !*s->tree->rules || !o->offer->name.len)
+		return false;
+	path = vb__place_path(o->place, vb__offered_shown(o));
+	left = !path ||
+	       vb__filter_leaves(s->tree->rules, path, o->offer->kind == VB__OFFER_DIRECTORY);
+	free(path);
+	return left;
+}
+
+static int not_asked_for(const struct vb__tree_sink *s, struct vb_error *err)
+{
+	return vb__tree_fail_protocol(s, "something came that was not asked for", err);
+}
 
 /* ---- Where it goes. ---- */
 
@@ -255,7 +306,7 @@ static int take_missed(struct vb__tree_sink *s, struct vb__offered *o, struct vb
 	return 0;
 }
 
-static bool was_asked_for(const struct vb__tree_sink *s, enum vb__offer_kind kind)
+static bool is_of_kind_asked_for(const struct vb__tree_sink *s, enum vb__offer_kind kind)
 {
 	unsigned keep = s->tree->keep;
 
@@ -293,12 +344,14 @@ static int take(struct vb__tree_sink *s, const struct vb__offer *offer, struct v
 		return take_missed(s, &o, err);
 	if (offer->number <= s->last_number)
 		return vb__tree_fail_protocol(s, "an entry was offered twice", err);
-	if (!was_asked_for(s, offer->kind))
-		return vb__tree_fail_protocol(s, "something came that was not asked for", err);
+	if (!is_of_kind_asked_for(s, offer->kind) || !is_asked_for(s, offer))
+		return not_asked_for(s, err);
 	s->last_number = offer->number;
 	rc = offer->parent ? place_below(s, &o, err) : place_top(s, &o, err);
 	if (rc)
 		return rc;
+	if (is_left_out(s, &o))
+		return not_asked_for(s, err);
 	admitted = admit(s, &o, err);
 	if (admitted < 0)
 		return admitted;

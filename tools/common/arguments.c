@@ -255,6 +255,9 @@ static int finish_rdcp(struct arguments *a, char **rest)
 		a->tree.keep |= VB_KEEP_ARCHIVE;
 		a->tree.recursive = true;
 	}
+	/* The paths are below SRC, so it is gone through, and directories among them with all. */
+	if (a->files_from)
+		a->tree.recursive = true;
 	/* Without the times the next run could not tell what is unchanged. */
 	if (a->sync)
 		a->tree.keep |= VB_KEEP_TIMES;

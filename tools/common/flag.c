@@ -51,7 +51,8 @@ const struct flag flags[] = {
 	{ RDCP, 0, "include", "PATTERN", FLAG_RULE, FIELD(rules), '+', 0, "a pattern",
 	  "do not leave out what matches" },
 	{ RDCP, 0, "files-from", "FILE", FLAG_TEXT, FIELD(files_from), 0, 0, "the name of a file",
-	  "only what FILE lists ('-': stdin), a path below the one SRC in each line" },
+	  "only what FILE lists ('-': stdin), a path below the one SRC in each line; directories "
+	  "with all that is in them" },
 	{ RDCP, '0', "from0", NULL, FLAG_SET, FIELD(from0), 1, 0, NULL,
 	  "the paths in FILE end with a NUL, not with a newline" },
 	{ RDCP, 0, "sync", NULL, FLAG_SET, FIELD(sync), 1, 0, NULL,

@@ -166,6 +166,7 @@ enum exit_code copier_run(struct copier *c, struct ending *ending)
 	while (try_again(c, tries++, ending));
 	close_fars(c, interrupt_seen());
 	close(c->news);
+	ending->report.failed += ending->missing;
 	code = code_of(c, ending);
 	if (interrupt_seen())
 		trouble_say(&ending->err, VB_ERR_INTERRUPTED, "interrupted");

@@ -105,8 +105,8 @@ static uint64_t count_missing(const struct duty *duty)
 		if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		trouble_errno(&err, VB_ERR_IO, errno, "open", path);
-		if (duty->event)
-			duty->event(duty->arg, &event);
+		if (duty->missing)
+			duty->missing(duty->arg, &event);
 		missing++;
 	}
 	if (dir >= 0)
@@ -120,7 +120,6 @@ static void move_tree(const struct duty *duty, struct vb_session *session, struc
 	struct vb_tree_options tree = order->tree;
 	struct vb_transfer_options options = options_of(duty);
 	struct list rules = { 0 };
-	uint64_t missing = 0;
 
 	for (size_t i = 0; i < order->rules.count; i++)
 		if (list_add(&rules, order->rules.item[i]) != 0)
@@ -128,10 +127,12 @@ static void move_tree(const struct duty *duty, struct vb_session *session, struc
 	if (order->listed.count && listed_rules(&rules, &order->listed) != 0)
 		goto no_memory;
 	tree.rules = list_texts(&rules);
+	if (order->role == ROLE_RECEIVE)
+		tree.asked = list_texts(&order->paths);
 	tree.event = duty->event;
 	tree.event_arg = duty->arg;
 	if (order->role != ROLE_RECEIVE)
-		missing = count_missing(duty);
+		ending->missing = count_missing(duty);
 	if (order->role == ROLE_SEND)
 		vb_session_send_tree(session, list_texts(&order->paths), order->paths.count, &tree,
 				     &ending->report, &ending->err);
@@ -141,7 +142,6 @@ static void move_tree(const struct duty *duty, struct vb_session *session, struc
 	else
 		vb_tree_copy(list_texts(&order->paths), order->paths.count, order->target, &tree,
 			     &options, &ending->report, &ending->err);
-	ending->report.failed += missing;
 	list_free(&rules);
 	return;
 no_memory:

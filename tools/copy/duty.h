@@ -20,6 +20,7 @@ struct duty {
 	void (*invite)(void *arg, const struct invitation *invitation); /* the door is open */
 	void (*say)(void *arg, const char *text);			/* a note */
 	vb_tree_event_fn event;
+	vb_tree_event_fn missing; /* of the paths in a list; nobody else can tell that */
 	vb_progress_fn progress;
 	vb_log_fn log;
 };

@@ -157,6 +157,7 @@ static bool hear_out(const struct copier *c, struct far *far, struct ending *end
 	await(c, far, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
 	if (far_has_ended(far, &theirs)) {
 		listen_to(ending, &theirs);
+		ending->missing += theirs.missing;
 		return true;
 	}
 	/* It stops when it hears no more from us: then that is what has happened. */
@@ -186,6 +187,7 @@ static void run_here(const struct copier *c, const struct order *order, struct f
 		.arg = c->listing,
 		.say = say_note,
 		.event = listing_event,
+		.missing = listing_event,
 		.progress = listing_progress,
 		.log = console_log,
 	};
@@ -280,6 +282,7 @@ static bool both_ended(struct copier *c, struct ending *ending)
 	if (source.phase == PHASE_CONNECT)
 		*ending = source;
 	listen_to(ending, &source);
+	ending->missing += source.missing;
 	return true;
 }
 

@@ -308,10 +308,10 @@ int launch_start(struct launch *launch, const struct arguments *a, const char *h
 	int result;
 
 	*launch = (struct launch){ .pid = -1, .in = -1, .out = -1 };
-	*code = EXIT_START;
 	wrong = launch_words(&words, a, host, &launch->by_ssh);
 	if (!wrong && !launch->by_ssh && a->ssh_options.count)
 		console_note("-e is not ssh: -P, -F, -i, -J and -o are not passed on to it");
+	*code = wrong ? EXIT_USAGE : EXIT_START;
 	result = wrong ? trouble_say(err, VB_ERR_INVALID, "-e: %s", wrong)
 		       : run(launch, words.item, err);
 	list_free(&words);

@@ -2,6 +2,7 @@
 /* Listings. Names may come from a peer: nothing of them reaches the terminal but escaped. */
 #include "copy/listing.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@ void listing_open(struct listing *listing, const struct arguments *a)
 		.names = a->verbosity >= 1 || (a->tree.dry_run && a->verbosity >= 0),
 		.dry_run = a->tree.dry_run,
 		.stats = a->stats,
+		.recursive = a->tree.recursive,
+		.source = a->places.count == 2 ? a->places.item[0] : NULL,
 	};
 }
 
@@ -76,20 +79,33 @@ static bool is_failure(const struct vb_tree_event *event)
 	return event->happening == VB_TREE_FAILED || event->happening == VB_TREE_VANISHED;
 }
 
-/* The failure names its object, which need not be the path, and may be cut. */
-static void say_failure(const struct vb_tree_event *event)
+/* Is it a directory that was left for want of an option? Nothing else reads one as a file. */
+static bool lacks_recursive(const struct listing *listing, const struct vb_error *failure)
 {
-	const struct vb_error *failure = event->failure;
+	return !listing->recursive && failure->native_kind == VB_NATIVE_ERRNO &&
+	       failure->native == EISDIR && strcmp(failure->operation, "read") == 0;
+}
+
+/* The failure names its object, which need not be the path, and may be cut. */
+static void say_failure(const struct listing *listing, const struct vb_tree_event *event)
+{
+	/* The contents of SRC have no name of their own. */
+	const char *path = *event->path || !listing->source ? event->path : listing->source;
 	char line[VB_ERROR_LINE_MAX] = "";
 
-	if (failure)
-		vb_error_format(failure, line, sizeof(line));
+	if (event->failure) {
+		struct vb_error failure = *event->failure;
+
+		if (lacks_recursive(listing, &failure))
+			snprintf(failure.hint, sizeof(failure.hint), "use -r or -a");
+		vb_error_format(&failure, line, sizeof(line));
+	}
 	if (event->happening == VB_TREE_VANISHED)
-		console_warning("%s has vanished", event->path);
-	else if (!*event->path || strstr(line, event->path))
+		console_warning("%s has vanished", path);
+	else if (!*path || strstr(line, path))
 		console_error("%s", line);
 	else
-		console_error("%s: %s", event->path, line);
+		console_error("%s: %s", path, line);
 }
 
 static void say_name(const struct vb_tree_event *event)
@@ -118,7 +134,7 @@ void listing_event(void *arg, const struct vb_tree_event *event)
 	if (console_as_json())
 		say_json(event);
 	else if (is_failure(event))
-		say_failure(event);
+		say_failure(listing, event);
 	else
 		say_name(event);
 }
@@ -183,6 +199,21 @@ static void print_stats(const struct vb_tree_report *report, bool dry_run)
 	console_write(text);
 }
 
+static void say_partial(const struct vb_tree_report *report)
+{
+	bool rest = report->files + report->directories + report->symlinks + report->specials +
+		    report->hardlinks + report->unchanged;
+	char failed[64] = "", vanished[64] = "";
+
+	if (report->failed)
+		snprintf(failed, sizeof(failed), "%" PRIu64 " could not be copied", report->failed);
+	if (report->vanished)
+		snprintf(vanished, sizeof(vanished), "%s%" PRIu64 " vanished",
+			 report->failed ? ", " : "", report->vanished);
+	console_error("%s%s; %s", failed, vanished,
+		      rest ? "the rest was copied" : "nothing was copied");
+}
+
 void listing_sum_up(const struct listing *listing, const struct ending *total, enum exit_code code)
 {
 	const struct vb_tree_report *report = &total->report;
@@ -196,9 +227,7 @@ void listing_sum_up(const struct listing *listing, const struct ending *total, e
 		print_stats(report, listing->dry_run);
 	/* Each has been told; but the reader of a long list may have missed them. */
 	if (code == EXIT_PARTIAL || code == EXIT_VANISHED)
-		console_error("%" PRIu64 " could not be copied, %" PRIu64
-			      " vanished; the rest was copied",
-			      report->failed, report->vanished);
+		say_partial(report);
 	if (console_verbosity() < 1 || total->err.code != VB_OK)
 		return;
 	snprintf(line, sizeof(line), "Bandwidth %.3f GB/s\n", (double)speed(report) / 1e9);

@@ -11,6 +11,8 @@ struct listing {
 	bool names; /* of all that is copied, not of failures only */
 	bool dry_run;
 	bool stats;
+	bool recursive;
+	const char *source; /* what the user has called it, if there is one only */
 	struct progress progress;
 };
 

@@ -75,6 +75,7 @@ void ending_pack(struct pack *pack, const struct ending *ending)
 	pack_number(pack, REPORT_NUMBERS, 1);
 	for (size_t i = 0; i < REPORT_NUMBERS; i++)
 		pack_number(pack, numbers[i], 8);
+	pack_number(pack, ending->missing, 8);
 	pack_text(pack, ending->peer);
 	pack_text(pack, ending->description);
 }
@@ -90,6 +91,7 @@ void ending_unpack(struct unpack *unpack, struct ending *ending)
 	for (size_t i = 0; i < REPORT_NUMBERS; i++)
 		numbers[i] = unpack_number(unpack, 8);
 	memcpy(&ending->report, numbers, sizeof(numbers));
+	ending->missing = unpack_number(unpack, 8);
 	unpack_text(unpack, ending->peer, sizeof(ending->peer));
 	unpack_text(unpack, ending->description, sizeof(ending->description));
 }

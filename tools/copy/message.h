@@ -34,6 +34,7 @@ struct ending {
 	enum phase phase; /* how far it came */
 	struct vb_error err;
 	struct vb_tree_report report;
+	uint64_t missing; /* of the paths in a list; not in the report */
 	char peer[128];
 	char description[512];
 };

@@ -102,7 +102,8 @@ bool operand_as_source(struct operand *operand)
 	last = strrchr(operand->path, '/');
 	last = last ? last + 1 : operand->path;
 	/* These have no name that a copy could get, but contents. "x/." says so itself. */
-	if (*last && strcmp(last, "..") != 0 && strcmp(operand->path, ".") != 0)
+	if (*last && strcmp(last, "..") != 0 && strcmp(operand->path, ".") != 0 &&
+	    !(operand->host && strcmp(operand->path, "~") == 0))
 		return true;
 	if (asprintf(&more, "%s/.",
 		     !*operand->path		       ? "."

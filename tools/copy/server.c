@@ -163,15 +163,21 @@ static void log_line(void *arg, enum vb_log_level level, const char *line)
 	send_note(arg, level, line);
 }
 
-static void tell_event(void *arg, const struct vb_tree_event *event)
+static void send_event(void *arg, const struct vb_tree_event *event)
 {
 	struct server *server = arg;
 	struct pack pack = { 0 };
 
-	if (!server->order->tells)
-		return;
 	event_pack(&pack, event);
 	link_send_pack(&server->link, FRAME_EVENT, &pack);
+}
+
+static void tell_event(void *arg, const struct vb_tree_event *event)
+{
+	const struct server *server = arg;
+
+	if (server->order->tells)
+		send_event(arg, event);
 }
 
 static void tell_progress(void *arg, const struct vb_progress *progress)
@@ -213,6 +219,7 @@ static void carry_out(struct server *server, struct order *order)
 		.invite = invite,
 		.say = say,
 		.event = tell_event,
+		.missing = send_event,
 		.progress = tell_progress,
 		.log = log_line,
 	};

@@ -63,6 +63,7 @@ static void an_ending_survives(void **state)
 					  .operation = "write",
 					  .cause = "No space left on device" },
 				 .report = { .files = 3, .elapsed_ns = UINT64_MAX },
+				 .missing = 7,
 				 .description = "verbs" };
 	struct ending again = { .phase = PHASE_CHECK };
 	struct pack pack = { 0 };
@@ -79,6 +80,7 @@ static void an_ending_survives(void **state)
 	assert_string_equal(again.err.cause, "No space left on device");
 	assert_int_equal(again.report.files, 3);
 	assert_true(again.report.elapsed_ns == UINT64_MAX);
+	assert_true(again.missing == 7);
 	assert_string_equal(again.description, "verbs");
 	free(pack.bytes);
 }

@@ -74,7 +74,8 @@ static void a_source_without_a_name_means_its_contents(void **state)
 		{ ".", "./." },	      { "./", "./." },	     { "..", "../." },
 		{ "a/..", "a/../." }, { "/", "/." },	     { "host:", "./." },
 		{ "host:.", "./." },  { "...", "..." },	     { "a/..b", "a/..b" },
-		{ "host:/", "/." },   { "dir/./", "dir/." },
+		{ "host:/", "/." },   { "dir/./", "dir/." }, { "host:~", "~/." },
+		{ "host:~/", "~/." }, { "~", "~" },	     { "host:~/x", "~/x" },
 	};
 
 	(void)state;

@@ -110,6 +110,71 @@ static void what_was_not_asked_for_is_refused(void **state)
 	kit_assert_file(kit, "same", "hello");
 }
 
+/* One top of a transfer for which `asked` was asked for. */
+static int bring(struct kit *kit, const char *const *asked, struct vb__offer offer)
+{
+	int rc;
+
+	kit->options.asked = asked;
+	kit_open(kit, "");
+	rc = send_offer(kit, offer);
+	kit_close(kit);
+	return rc;
+}
+
+/* As scp did not know before CVE-2019-6111. */
+static void only_names_that_were_asked_for_are_taken(void **state)
+{
+	static const char *const file[] = { "some/where/file", "other//", NULL };
+	static const char *const contents[] = { "dir/.", NULL };
+	static const char *const nothing[] = { NULL };
+	struct kit *kit = *state;
+
+	assert_int_equal(bring(kit, file, offer_file(1, 0, "file", 1)), 0);
+	assert_int_equal(bring(kit, file, offer_directory(1, 0, "other")), 0);
+	refused(kit, bring(kit, file, offer_file(1, 0, ".bashrc", 1)));
+	refused(kit, bring(kit, file, offer_file(1, 0, "fil", 1)));
+	refused(kit, bring(kit, file, offer_file(1, 0, "where", 1)));
+	refused(kit, bring(kit, file, offer_symlink(1, 0, "link", "/etc")));
+	refused(kit, bring(kit, file, offer_directory(1, 0, "")));
+	assert_int_equal(bring(kit, contents, offer_directory(1, 0, "")), 0);
+	refused(kit, bring(kit, contents, offer_directory(1, 0, "dir")));
+	refused(kit, bring(kit, contents, offer_directory(1, 0, ".")));
+	refused(kit, bring(kit, nothing, offer_file(1, 0, "file", 1)));
+	kit->options.asked = file;
+	kit_open(kit, "");
+	offers(kit, offer_directory(1, 0, "other"));
+	offers(kit, offer_file(2, 1, "anything below", 1));
+	refused(kit, send_offer(kit, offer_file(3, 0, "extra", 1)));
+	kit_close(kit);
+	assert_int_equal(kit_mode(kit, "extra"), 0);
+}
+
+/* Nor as rsync before CVE-2022-29154. */
+static void what_is_left_out_must_not_come(void **state)
+{
+	static const char *const asked[] = { "dir", NULL }, *const all[] = { "dir/.", NULL };
+	static const char *const rules[] = { "- *.o", "+ /dir/", "+ /dir/**", "- *", NULL };
+	static const char *const one[] = { "+ /in/", "+ /in/one", "- *", NULL };
+	struct kit *kit = *state;
+
+	kit->options.asked = asked;
+	kit->options.rules = rules;
+	kit_open(kit, "as");
+	offers(kit, offer_directory(1, 0, "dir"));
+	offers(kit, offer_file(2, 1, "a.c", 1));
+	refused(kit, send_offer(kit, offer_file(3, 1, "a.o", 1)));
+	kit_close(kit);
+	kit->options.asked = all;
+	kit->options.rules = one;
+	kit_open(kit, "");
+	offers(kit, offer_directory(1, 0, ""));
+	offers(kit, offer_directory(2, 1, "in"));
+	offers(kit, offer_file(3, 2, "one", 1));
+	refused(kit, send_offer(kit, offer_file(4, 1, "one", 1)));
+	kit_close(kit);
+}
+
 static void block_by_block(struct kit *kit, uint64_t offset, size_t len)
 {
 	kit_open(kit, "");
@@ -340,6 +405,8 @@ int main(void)
 		TEST(offers_must_fit_together),
 		TEST(a_directory_that_is_listed_takes_no_more),
 		TEST(what_was_not_asked_for_is_refused),
+		TEST(only_names_that_were_asked_for_are_taken),
+		TEST(what_is_left_out_must_not_come),
 		TEST(blocks_must_not_overlap),
 		TEST(a_file_ends_once),
 		TEST(an_end_that_comes_too_early_is_refused),
