@@ -173,16 +173,29 @@ static int take_whole(struct vb__tree_sink *s, const struct vb__parcel *parcel,
 	return place_it(s, a, parcel, err);
 }
 
-/* Lock held. Is all there, and nobody at it? */
+/* Lock held. Is all there that will come, and nobody at it? Then the caller is. */
 static bool is_ripe(struct vb__arrival *a)
 {
 	uint64_t offset = 0, length;
 
-	if (!a->ended || a->placing || a->stored != a->claimed.bytes ||
-	    vb__extents_gap(&a->claimed, &offset, a->end_size, &length))
+	if (!a->ended || a->placing || a->told_of || a->stored != a->claimed.bytes)
+		return false;
+	if (!a->missed && vb__extents_gap(&a->claimed, &offset, a->end_size, &length))
 		return false;
 	a->placing = true;
 	return true;
+}
+
+/* It was told of: whoever was done with it meanwhile has left it to us. */
+static bool is_ripe_now(struct vb__tree_sink *s, struct vb__arrival *a)
+{
+	bool ripe;
+
+	pthread_mutex_lock(&s->lock);
+	a->told_of = false;
+	ripe = is_ripe(a);
+	pthread_mutex_unlock(&s->lock);
+	return ripe;
 }
 
 static int place_if_ripe(struct vb__tree_sink *s, struct vb__arrival *a, bool ripe,
@@ -235,13 +248,16 @@ static int take_end(struct vb__tree_sink *s, const struct vb__parcel *parcel, st
 		a->failed |= mixed;
 		renew(a, parcel);
 		a->ended = true;
+		a->told_of = mixed;
 		ripe = is_ripe(a);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!right)
 		return vb__tree_fail_protocol(s, "the end of a file came that was not wanted", err);
-	if (mixed)
+	if (mixed) {
 		tell_mixed(s, a);
+		ripe = is_ripe_now(s, a);
+	}
 	return place_if_ripe(s, a, ripe, err);
 }
 
@@ -287,24 +303,26 @@ static int take_missed(struct vb__tree_sink *s, const struct vb__parcel *parcel,
 		       struct vb_error *err)
 {
 	struct vb__arrival *a;
-	bool right, told = true, ripe = false, buried = true;
+	bool right, tell = false, ripe = false, buried = true;
 
 	pthread_mutex_lock(&s->lock);
 	a = vb__numbers_get(&s->arrivals, parcel->number);
 	right = (a && !a->placing && !a->ended) || vb__numbers_get(&s->gone, parcel->number);
 	if (right && a && !a->missed) {
-		told = a->failed;
-		a->failed = a->missed = a->ended = true;
-		ripe = a->placing = a->stored == a->claimed.bytes;
 		buried = bury(s, parcel->number);
+		tell = a->told_of = buried && !a->failed;
+		a->failed = a->missed = a->ended = true;
+		ripe = buried && is_ripe(a);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!right)
 		return vb__tree_fail_protocol(s, "a file was given up that was not wanted", err);
 	if (!buried)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
-	if (!told)
+	if (tell) {
 		tell_missed(s, a, parcel);
+		ripe = is_ripe_now(s, a);
+	}
 	return place_if_ripe(s, a, ripe, err);
 }
 
@@ -394,8 +412,7 @@ int vb__tree_take_block(struct vb__tree_sink *s, const struct vb__block *block, 
 	pthread_mutex_lock(&s->lock);
 	a->stored += block->length;
 	s->stored_bytes += block->length;
-	ripe = a->missed ? a->stored == a->claimed.bytes && !a->placing : is_ripe(a);
-	a->placing |= ripe;
+	ripe = is_ripe(a);
 	pthread_mutex_unlock(&s->lock);
 	return place_if_ripe(s, a, ripe, err);
 }

@@ -33,6 +33,7 @@ struct vb__arrival {
 	uint64_t end_size, end_identity; /* ...as what it was read */
 	bool missed;			 /* by giving it up */
 	bool placing;			 /* somebody is at it: all is there */
+	bool told_of;			 /* somebody tells of it: it must not go yet */
 	struct vb__further *links;	 /* names that wait for it */
 
 	/* Of part.c, under the sink's lock for opening. */

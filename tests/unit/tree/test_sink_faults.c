@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,6 +340,61 @@ static void many_threads_bring_many_files(void **state)
 	assert_int_equal(kit_count(kit, ""), 4);
 }
 
+static int put_missed(struct kit *kit, uint32_t number)
+{
+	struct vb__parcel parcel = {
+		.kind = VB__PARCEL_MISSED, .number = number, .error = VB_ERR_IO, .native = EIO
+	};
+	uint8_t record[VB__PARCEL_HEADER];
+	struct vb__block block = { .length = sizeof(record), .flags = VB__BLOCK_PARCELS };
+
+	vb__parcel_encode(record, &parcel);
+	return put(kit, &block, record);
+}
+
+#define LONG (4 * MIB)
+
+/* Long enough for others to come meanwhile. */
+static void *send_long(void *arg)
+{
+	struct sender *s = arg;
+	void *data = aligned_alloc(4096, LONG);
+	struct vb__block block = { .offset = s->number * LONG, .length = LONG, .file = 1 };
+
+	memset(data, 'x', LONG);
+	s->rc = put(s->kit, &block, data);
+	free(data);
+	return NULL;
+}
+
+/* Whoever tells of it still needs it, and whoever writes to it last ends it. */
+static void a_file_is_given_up_while_it_is_written(void **state)
+{
+	struct kit *kit = *state;
+	struct sender senders[THREADS];
+	pthread_t threads[THREADS];
+
+	for (unsigned round = 0; round < 10; round++) {
+		kit_open(kit, "");
+		offers(kit, offer_file(1, 0, "file", THREADS * LONG));
+		for (unsigned i = 0; i < THREADS; i++) {
+			senders[i] = (struct sender){ .kit = kit, .number = i };
+			assert_int_equal(pthread_create(&threads[i], NULL, send_long, &senders[i]),
+					 0);
+		}
+		while (kit_count(kit, "") == 1) /* the journal: nobody writes yet */
+			sched_yield();
+		assert_int_equal(put_missed(kit, 1), 0);
+		for (unsigned i = 0; i < THREADS; i++) {
+			assert_int_equal(pthread_join(threads[i], NULL), 0);
+			assert_int_equal(senders[i].rc, 0);
+		}
+		kit_finish(kit);
+		assert_int_equal(kit->report.failed, 1);
+		assert_int_equal(kit_count(kit, ""), 0);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, kit_setup, kit_teardown)
 
 int main(void)
@@ -353,6 +409,7 @@ int main(void)
 		TEST(syncing_is_no_trouble),
 		TEST(many_large_files_at_once),
 		TEST(many_threads_bring_many_files),
+		TEST(a_file_is_given_up_while_it_is_written),
 	};
 
 	return cmocka_run_group_tests_name("sink_faults", tests, NULL, NULL);
