@@ -92,17 +92,30 @@ void vb__answers_want(struct vb__answers *a, uint32_t number)
 	pthread_mutex_unlock(&a->lock);
 }
 
-void vb__answers_add(struct vb__answers *a, const struct vb__answer *answer)
+static void ring(const struct vb__answers *a)
 {
 	const uint64_t one = 1;
 
+	if (a->wake_fd >= 0)
+		while (write(a->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+}
+
+void vb__answers_add(struct vb__answers *a, const struct vb__answer *answer)
+{
 	pthread_mutex_lock(&a->lock);
 	append_wants(a);
 	append(a, answer);
 	pthread_mutex_unlock(&a->lock);
-	if (a->wake_fd >= 0)
-		while (write(a->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-			;
+	ring(a);
+}
+
+void vb__answers_insist(struct vb__answers *a)
+{
+	pthread_mutex_lock(&a->lock);
+	append_wants(a);
+	pthread_mutex_unlock(&a->lock);
+	ring(a);
 }
 
 size_t vb__answers_speak(struct vb__answers *a, void *note, size_t room)

@@ -31,6 +31,9 @@ void vb__answers_close(struct vb__answers *answers);
 void vb__answers_want(struct vb__answers *answers, uint32_t number);
 void vb__answers_add(struct vb__answers *answers, const struct vb__answer *answer);
 
+/* Wants are to be seen now. */
+void vb__answers_insist(struct vb__answers *answers);
+
 /* As vb__sink_ops.speak. */
 size_t vb__answers_speak(struct vb__answers *answers, void *note, size_t room);
 

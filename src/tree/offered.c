@@ -386,6 +386,8 @@ int vb__tree_take_offers(struct vb__tree_sink *s, const uint8_t *data, size_t le
 	s->decided = s->last_number;
 	if (rc == 0)
 		vb__tree_settle(s);
+	if (s->unsettled) /* what was asked for must come, or it stays so for ever */
+		vb__answers_insist(&s->answers);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }

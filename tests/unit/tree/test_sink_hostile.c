@@ -261,6 +261,33 @@ static void settling_goes_on_when_files_have_come(void **state)
 	kit_close(kit);
 }
 
+/* Then SETTLED is held back, but what is asked for must be heard: nothing else would ever go on. */
+static void heavy_attributes_do_not_keep_wants_back(void **state)
+{
+	static uint8_t run[6000], value[5900];
+	struct vb__xattr xattr = { .name = "user.heavy",
+				   .value = { .data = value, .len = sizeof(value) } };
+	size_t len = vb__xattr_encode(run, sizeof(run), &xattr);
+	struct kit *kit = *state;
+	uint32_t n = 0;
+
+	assert_true(len > 0);
+	kit_open(kit, "");
+	while (n == kit->settled && n < VB__TREE_AHEAD) {
+		struct vb__offer offer;
+		char name[20];
+
+		snprintf(name, sizeof(name), "f%u", ++n);
+		offer = offer_file(n, 0, name, 1);
+		offer.xattrs = (struct vb__slice){ .data = run, .len = len };
+		offers(kit, offer);
+	}
+	assert_int_not_equal(n, kit->settled);
+	assert_true(n < NUMBERS);
+	assert_true(kit->wanted[n]);
+	kit_close(kit);
+}
+
 static void our_own_names_are_reserved(void **state)
 {
 	struct kit *kit = *state;
@@ -412,6 +439,7 @@ int main(void)
 		TEST(an_end_that_comes_too_early_is_refused),
 		TEST(a_flood_is_stopped),
 		TEST(settling_goes_on_when_files_have_come),
+		TEST(heavy_attributes_do_not_keep_wants_back),
 		TEST(our_own_names_are_reserved),
 		TEST(links_that_are_there_are_not_followed),
 		TEST(a_senders_own_link_is_not_followed),
