@@ -158,23 +158,23 @@ static int pretend_file(struct vb__tree_sink *s, const struct vb__offered *o, st
 	return remember_first(s, o, &none, err);
 }
 
-/* Asks for all of it, or for what is missing. */
-static int ask_for(struct vb__tree_sink *s, struct vb__arrival *a, struct vb_error *err)
+/* Asks for what is missing. It is `placing` meanwhile: whatever comes now was not asked for. */
+static int ask_for_rest(struct vb__tree_sink *s, struct vb__arrival *a, struct vb_error *err)
 {
 	uint64_t offset = 0, length;
 
-	if (a->claimed.bytes == a->size && a->resumed) { /* only its name was missing */
-		a->ended = a->placing = true;
+	if (a->claimed.bytes == a->size) { /* only its name was missing */
+		a->ended = true;
 		return vb__arrival_place(s, a, err);
 	}
-	if (!a->resumed)
-		vb__answers_want(&s->answers, a->number);
-	for (; a->resumed && vb__extents_gap(&a->claimed, &offset, a->size, &length);
-	     offset += length)
+	for (; vb__extents_gap(&a->claimed, &offset, a->size, &length); offset += length)
 		vb__answers_add(&s->answers, &(struct vb__answer){ .kind = VB__ANSWER_PART,
 								   .number = a->number,
 								   .offset = offset,
 								   .length = length });
+	pthread_mutex_lock(&s->lock);
+	a->placing = false; /* before SETTLED, which parts wait for */
+	pthread_mutex_unlock(&s->lock);
 	return 0;
 }
 
@@ -199,6 +199,7 @@ static int enlist(struct vb__tree_sink *s, struct vb__arrival *a)
 static int want_file(struct vb__tree_sink *s, const struct vb__offered *o, struct vb_error *err)
 {
 	struct vb__arrival *a = vb__arrival_new(s, o->place, o->name, o->offer);
+	bool resumed;
 	int errnum, rc;
 
 	if (!a)
@@ -208,17 +209,24 @@ static int want_file(struct vb__tree_sink *s, const struct vb__offered *o, struc
 	if (errnum) {
 		vb__part_drop(s, a, false);
 		vb__arrival_free(a);
-		return vb__tree_fail_errno(s, o->place, vb__offered_shown(o), o->offer->mode,
-					   errnum, "resume", err);
+		rc = vb__tree_fail_errno(s, o->place, vb__offered_shown(o), o->offer->mode, errnum,
+					 "resume", err);
+		return rc ? rc : remember_first(s, o, NULL, err);
 	}
+	resumed = a->placing = a->resumed;
 	rc = enlist(s, a);
 	if (rc == VB_ERR_PROTOCOL)
 		return vb__tree_fail_protocol(s, "too many files at once", err);
 	if (rc) {
+		vb__part_drop(s, a, false);
 		vb__arrival_free(a);
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	}
-	return ask_for(s, a, err);
+	if (resumed)
+		return ask_for_rest(s, a, err);
+	/* From now on it may come at any time, even unasked, and be done with and gone. */
+	vb__answers_want(&s->answers, o->offer->number);
+	return 0;
 }
 
 int vb__tree_take_file(struct vb__tree_sink *s, const struct vb__offered *o, bool admitted,
