@@ -292,6 +292,7 @@ static int take_missed(struct vb__tree_sink *s, struct vb__offered *o, struct vb
 		/* It is there: not to be deleted here. */
 		(void)vb__nameset_add(&o->place->names, s->seed, o->name, strlen(o->name));
 	}
+	s->top_missed |= !offer->parent;
 	snprintf(cause, sizeof(cause), "%.*s", (int)offer->target.len,
 		 (const char *)offer->target.data);
 	vb__fail(&failure, &(struct vb__failure){

@@ -84,6 +84,9 @@ static int tree_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_er
 	int rc = check_whole(s, err);
 
 	(void)total_bytes; /* of all blocks: the engine has compared that */
+	/* What it would have had in the target is not known: nothing there is superfluous. */
+	if (s->contents)
+		s->contents->incomplete |= s->top_missed;
 	if (rc == 0 && s->begun && s->contents && s->contents != s->places.base)
 		rc = vb__tree_leave(s, s->contents, err);
 	if (rc == 0 && s->begun) {

@@ -60,6 +60,7 @@ struct vb__tree_sink {
 	struct vb__place *contents; /* the place of things without a name, or NULL */
 	uint32_t last_number;
 	unsigned tops;
+	bool top_missed; /* something that the user named could not be read */
 
 	pthread_mutex_t telling; /* events are told one at a time */
 

@@ -137,6 +137,30 @@ static void contents_of_two_come_together(void **state)
 	}
 }
 
+static void nothing_is_deleted_if_one_of_several_is_missing(void **state)
+{
+	struct kit *kit = *state;
+
+	kit->options.delete_others = true;
+	for (int round = 0; round < 4; round++) { /* before and after; a name, or contents */
+		const char *missing = round & 1 ? "other" : "";
+
+		kit_run(kit, "mkdir -p name; echo x > name/other");
+		kit_open(kit, "name");
+		if (round & 2)
+			offers(kit, offer_missed(0, missing));
+		offers(kit, offer_directory(1, 0, ""));
+		offers(kit, offer_file(2, 1, "a", 1));
+		offers(kit, offer_listed(1));
+		if (!(round & 2))
+			offers(kit, offer_missed(0, missing));
+		whole(kit, 2, "a");
+		kit_finish(kit);
+		assert_int_equal(kit->report.deleted, 0);
+		kit_assert_file(kit, "name/other", "x\n");
+	}
+}
+
 static void a_slash_asks_for_a_directory(void **state)
 {
 	struct kit *kit = *state;
@@ -211,6 +235,7 @@ int main(void)
 		TEST(the_directory_is_made_on_demand),
 		TEST(contents_come_to_stand_in_the_target),
 		TEST(contents_of_two_come_together),
+		TEST(nothing_is_deleted_if_one_of_several_is_missing),
 		TEST(a_slash_asks_for_a_directory),
 		TEST(the_directory_above_must_be_there),
 		TEST(the_users_own_links_are_followed),
