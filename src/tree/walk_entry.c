@@ -173,15 +173,16 @@ static bool tell_links(struct vb__walker *w, const struct stat *st, struct vb__o
 static int tell_kind(struct vb__walker *w, const struct vb__spot *spot, const struct stat *st,
 		     struct vb__offer *offer, char target[VB__LINK_MAX + 1], int *errnum)
 {
-	*errnum = 0;
-	if (tell_links(w, st, offer))
+	/* Before it is remembered by its number: without a target it gets none. */
+	*errnum = S_ISLNK(st->st_mode) ? tell_symlink(spot, offer, target) : 0;
+	if (*errnum || tell_links(w, st, offer))
 		return 0;
 	if (S_ISREG(st->st_mode))
 		return tell_file(w, spot, st, offer);
 	if (S_ISDIR(st->st_mode)) {
 		offer->kind = VB__OFFER_DIRECTORY;
 	} else if (S_ISLNK(st->st_mode)) {
-		*errnum = tell_symlink(spot, offer, target);
+		offer->kind = VB__OFFER_SYMLINK;
 	} else {
 		offer->kind = VB__OFFER_SPECIAL;
 		offer->device_major = major(st->st_rdev);
