@@ -452,6 +452,13 @@ void vb__journal_remove(struct vb__journal *j)
 	j->removed = j->mute = true;
 }
 
+void vb__journal_keep(struct vb__journal *j)
+{
+	pthread_mutex_lock(&j->lock);
+	j->written = true;
+	pthread_mutex_unlock(&j->lock);
+}
+
 void vb__journal_close(struct vb__journal *j)
 {
 	if (!j->removed)

@@ -62,6 +62,9 @@ void vb__journal_open(struct vb__journal *journal, int dir_fd, uint64_t tag,
 /* All went well, or nothing is to be left: the file goes. */
 void vb__journal_remove(struct vb__journal *journal);
 
+/* It is to stay even if there is nothing in it. */
+void vb__journal_keep(struct vb__journal *journal);
+
 /* The file stays, unless it was removed, or nothing is in it. */
 void vb__journal_close(struct vb__journal *journal);
 

@@ -248,6 +248,9 @@ static int take_directory(struct vb__tree_sink *s, const struct vb__offered *o, 
 	if (errnum)
 		return vb__tree_fail_errno(s, o->place, vb__offered_shown(o), o->offer->mode,
 					   errnum, "make the directory", err);
+	/* By its journal the target will be known: else, next time, all would come into it. */
+	if (s->as && place->made && !o->offer->parent)
+		vb__journal_keep(&s->journal);
 	tell_directory(s, place, o);
 	return 0;
 }

@@ -102,6 +102,26 @@ static void a_target_that_was_made_is_known_again(void **state)
 	assert_int_equal(kit_count(kit, "name"), 3);
 }
 
+/* Even if that was all that it has done. */
+static void a_target_that_was_only_made_is_known_again(void **state)
+{
+	struct kit *kit = *state;
+
+	for (int round = 0; round < 2; round++) {
+		kit_open(kit, "name");
+		offers(kit, offer_directory(1, 0, "dir"));
+		offers(kit, offer_file(2, 1, "file", 1));
+		offers(kit, offer_listed(1));
+		if (round == 0)
+			kit_close(kit);
+	}
+	whole(kit, 2, "x");
+	kit_finish(kit);
+	kit_assert_file(kit, "name/file", "x");
+	assert_int_equal(kit_count(kit, "name"), 1);
+	assert_int_equal(kit_count(kit, ""), 1);
+}
+
 static void it_can_be_interrupted_again_and_again(void **state)
 {
 	struct kit *kit = *state;
@@ -374,6 +394,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(only_what_is_missing_is_asked_for),
 		TEST(a_target_that_was_made_is_known_again),
+		TEST(a_target_that_was_only_made_is_known_again),
 		TEST(it_can_be_interrupted_again_and_again),
 		TEST(a_changed_source_starts_anew),
 		TEST(a_source_that_changes_meanwhile_is_not_mixed),
