@@ -19,6 +19,7 @@ const char *vb_version(void);
 /*
  * Begins to load, in a thread of its own, what connecting and listening will need: the first time
  * that takes up to a third of a second. Worth a call where something else has to be waited for anyway.
+ * exit(3) waits for it.
  */
 void vb_prepare(void);
 

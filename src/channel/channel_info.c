@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking at a channel. */
+#include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <verbatim/verbatim.h>
 
@@ -15,16 +18,34 @@ static void *prepare(void *arg)
 	return NULL;
 }
 
-void vb_prepare(void)
+static pthread_t preparing;
+static pid_t preparing_in; /* the process that has this thread; 0: none */
+
+/* exit(3) takes the fabrics' libraries down: not under the thread that starts them. */
+static void await_prepared(void)
+{
+	if (preparing_in == getpid())
+		pthread_join(preparing, NULL);
+}
+
+static void begin_to_prepare(void)
 {
 	sigset_t all, before;
-	pthread_t thread;
 
+	if (atexit(await_prepared) != 0)
+		return;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&thread, NULL, prepare, NULL) == 0)
-		pthread_detach(thread);
+	if (pthread_create(&preparing, NULL, prepare, NULL) == 0)
+		preparing_in = getpid();
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void vb_prepare(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, begin_to_prepare);
 }
 
 const char *vb_version(void)
