@@ -140,6 +140,7 @@ static void heard(void *arg, const struct frame *frame)
 	pthread_mutex_lock(&far->lock);
 	far->gone = true;
 	pthread_mutex_unlock(&far->lock);
+	tunnel_slot_cut(&far->slot);
 	tell(far);
 }
 
