@@ -175,16 +175,16 @@ unsigned console_width(void)
 void console_status(const char *line)
 {
 	char drawn[LINE_MAX_BYTES];
-	size_t len = strlen(line);
+	size_t columns = printable_columns(line);
 	int n;
 
 	pthread_mutex_lock(&console.lock);
 	/* Blanks over what is left of a longer one before: every terminal understands them. */
 	n = snprintf(drawn, sizeof(drawn), "\r%s%*s", line,
-		     console.status > len ? (int)(console.status - len) : 0, "");
+		     console.status > columns ? (int)(console.status - columns) : 0, "");
 	if (n > 0 && (size_t)n < sizeof(drawn))
 		put(drawn, (size_t)n);
-	console.status = len;
+	console.status = columns;
 	pthread_mutex_unlock(&console.lock);
 }
 

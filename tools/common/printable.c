@@ -73,3 +73,35 @@ char *printable(char *to, size_t size, const char *from)
 		to[used] = '\0';
 	return to;
 }
+
+static unsigned width_of(uint32_t code)
+{
+	static const struct {
+		uint32_t first, last;
+	} wide[] = { { 0x1100, 0x115f },   { 0x2e80, 0xa4cf },	 { 0xac00, 0xd7a3 },
+		     { 0xf900, 0xfaff },   { 0xfe30, 0xfe6f },	 { 0xff00, 0xff60 },
+		     { 0xffe0, 0xffe6 },   { 0x1f300, 0x1f64f }, { 0x1f680, 0x1f6ff },
+		     { 0x1f900, 0x1faff }, { 0x20000, 0x3fffd } };
+
+	if ((code >= 0x300 && code <= 0x36f) || code == 0x200b || code == 0x200d ||
+	    (code >= 0xfe00 && code <= 0xfe0f))
+		return 0;
+	for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+		if (code >= wide[i].first && code <= wide[i].last)
+			return 2;
+	return 1;
+}
+
+size_t printable_columns(const char *text)
+{
+	size_t columns = 0;
+
+	while (*text) {
+		uint32_t code = 0;
+		size_t len = printable_character(text, &code);
+
+		columns += len ? width_of(code) : 1;
+		text += len ? len : 1;
+	}
+	return columns;
+}

@@ -15,4 +15,7 @@ char *printable(char *to, size_t size, const char *from);
 /* The length of the well-formed UTF-8 character at `text`, 0 if there is none, and its code. */
 size_t printable_character(const char *text, uint32_t *code);
 
+/* How many columns of a terminal it takes. What is no UTF-8 counts as one for each byte. */
+size_t printable_columns(const char *text);
+
 #endif

@@ -15,7 +15,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define LINE_EVERY_NS (SECOND_NS / 10)
-#define WIDEST 256
+#define WIDEST 1024   /* bytes: wide characters have more of them than columns */
 #define NAME_LEAST 8u /* a shorter piece of a name tells nothing */
 
 void progress_begin(struct progress *progress, int data_fd)
@@ -88,23 +88,19 @@ static void make_parts(char parts[PARTS][64], const struct vb_progress *now, uin
 }
 
 /* The end of the name, as much as fits and makes sense, harmless. */
-static void add_name(char *to, size_t used, size_t room, const char *name)
+static void add_name(char *to, size_t size, size_t used, unsigned width, const char *name)
 {
 	char clean[4 * sizeof(((struct vb_progress *)0)->name)];
 	const char *from = printable(clean, sizeof(clean), name);
-	size_t len = strlen(from), space = room > used + 3 ? room - used - 3 : 0;
+	size_t space = width > used + 3 ? width - used - 3 : 0;
+	bool cut;
 
-	if (!len || space < NAME_LEAST)
+	if (!*from || space < NAME_LEAST)
 		return;
-	if (len > space) {
-		from += len - (space - 3);
-		/* Not in the middle of a character. */
-		while ((*from & 0xc0) == 0x80)
-			from++;
-		snprintf(to + used, room - used, "  ...%s", from);
-	} else {
-		snprintf(to + used, room - used, "  %s", from);
-	}
+	cut = printable_columns(from) > space;
+	while (cut && (printable_columns(from) > space - 3 || (*from & 0xc0) == 0x80))
+		from++; /* never into the middle of a character */
+	snprintf(to + used, size - used, "  %s%s", cut ? "..." : "", from);
 }
 
 char *progress_line(char *to, size_t size, unsigned width, const struct vb_progress *now,
@@ -125,7 +121,7 @@ char *progress_line(char *to, size_t size, unsigned width, const struct vb_progr
 		snprintf(to + used, room - used, "%*s%s", (int)gap, "", parts[i]);
 		used += strlen(to + used);
 	}
-	add_name(to, used, room, now->name);
+	add_name(to, size, used, width, now->name);
 	return to;
 }
 

@@ -105,10 +105,13 @@ static bool await(const struct copier *c, struct far *far, struct far *other, re
 	}
 }
 
-static void say_gone(const struct far *far, struct ending *ending)
+static void say_gone(struct far *far, struct ending *ending)
 {
 	if (interrupt_seen())
 		trouble_say(&ending->err, VB_ERR_INTERRUPTED, "interrupted");
+	else if (far_is_wrong(far))
+		trouble_say(&ending->err, VB_ERR_PROTOCOL, "rdcp at %s breaks the protocol",
+			    far->host);
 	else
 		trouble_say(&ending->err, VB_ERR_LOST, "the far side at %s has gone", far->host);
 }

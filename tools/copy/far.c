@@ -131,15 +131,17 @@ static void heard(void *arg, const struct frame *frame)
 {
 	struct far *far = arg;
 
+	bool wrong = frame->kind != FRAME_NONE || atomic_load(&far->link.senseless);
+
 	if (frame->kind != FRAME_NONE && understand(far, frame))
 		return;
-	if (frame->kind != FRAME_NONE) {
-		console_warning("%s: rdcp there breaks the protocol", far->host);
+	if (wrong)
 		link_break(&far->link);
-	}
 	pthread_mutex_lock(&far->lock);
 	far->gone = true;
+	far->wrong |= wrong;
 	pthread_mutex_unlock(&far->lock);
+	tunnel_slot_cut(&far->slot);
 	tell(far);
 }
 
@@ -204,6 +206,16 @@ bool far_is_gone(struct far *far)
 	gone = far->gone;
 	pthread_mutex_unlock(&far->lock);
 	return gone;
+}
+
+bool far_is_wrong(struct far *far)
+{
+	bool wrong;
+
+	pthread_mutex_lock(&far->lock);
+	wrong = far->wrong;
+	pthread_mutex_unlock(&far->lock);
+	return wrong;
 }
 
 bool far_has_moved(struct far *far)

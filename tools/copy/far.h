@@ -22,7 +22,8 @@ struct far {
 	struct invitation invitation;
 	struct ending ending;
 	bool moved; /* data, as it has told */
-	bool gone;  /* no more will come */
+	bool gone;  /* no more will come, */
+	bool wrong; /* because what came made no sense */
 };
 
 /* Starts it. Fails with the details in `err` and the exit code. */
@@ -37,6 +38,7 @@ void far_stop(struct far *far);
 
 /* What is known by now. */
 bool far_is_gone(struct far *far);
+bool far_is_wrong(struct far *far);
 bool far_has_moved(struct far *far);
 bool far_has_invited(struct far *far, struct invitation *invitation);
 bool far_has_ended(struct far *far, struct ending *ending);

@@ -201,7 +201,7 @@ static int no_hello(struct launch *launch, const char *host, struct vb_error *er
 		    enum exit_code *code)
 {
 	static const char install[] = "install Verbatim there, or say with --rdcp-path where it is";
-	int status = launch_end(launch, ENDING_MS);
+	int status = launch_end(launch, interrupt_seen() ? 0 : ENDING_MS);
 	int result;
 
 	if (interrupt_seen()) {

@@ -127,6 +127,7 @@ static void *read_all(void *arg)
 		memmove(buffer, buffer + taken, used);
 	}
 	free(buffer);
+	atomic_store(&link->senseless, taken < 0);
 	link->heard(link->arg, &none);
 	return NULL;
 }
@@ -137,6 +138,7 @@ int link_open(struct link *link, int in, int out)
 {
 	*link = (struct link){ .in = in, .out = out, .sending = PTHREAD_MUTEX_INITIALIZER };
 	atomic_init(&link->broken, false);
+	atomic_init(&link->senseless, false);
 	fcntl(in, F_SETFL, fcntl(in, F_GETFL) | O_NONBLOCK);
 	fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
 	link->quit = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -17,7 +17,8 @@ struct link {
 	int in, out;
 	int quit; /* readable when it shall end */
 	pthread_mutex_t sending;
-	atomic_bool broken; /* nothing can be sent any more */
+	atomic_bool broken;    /* nothing can be sent any more */
+	atomic_bool senseless; /* what came was no frame */
 	pthread_t reader;
 	bool reading;
 	link_fn heard;

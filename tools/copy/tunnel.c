@@ -46,7 +46,7 @@ struct tunnel {
 	int wake;
 	int listener; /* -1: connects to `port` */
 	uint16_t port;
-	bool ending;
+	bool ending, cut;
 	uint32_t next_id;
 	struct stream streams[STREAMS];
 	uint8_t piece[PIECE];
@@ -209,7 +209,7 @@ static void connect_wanted(struct tunnel *t, struct stream *s)
 static void accept_one(struct tunnel *t)
 {
 	int fd = accept4(t->listener, NULL, NULL, SOCK_CLOEXEC);
-	struct stream *s = fd >= 0 ? new_stream(t, STREAM_WANTED, t->next_id) : NULL;
+	struct stream *s = fd >= 0 && !t->cut ? new_stream(t, STREAM_WANTED, t->next_id) : NULL;
 
 	if (!s) {
 		if (fd >= 0)
@@ -262,6 +262,8 @@ static void to_socket(struct tunnel *t, struct stream *s)
 /* What does not wait for its socket. */
 static void look_after(struct tunnel *t, struct stream *s)
 {
+	if (t->cut && s->state != STREAM_FREE)
+		s->state = STREAM_ABORTED;
 	if (s->state == STREAM_WANTED)
 		connect_wanted(t, s);
 	if (s->state == STREAM_ABORTED)
@@ -426,10 +428,29 @@ void tunnel_close(struct tunnel *t)
 	free_tunnel(t);
 }
 
+static void cut(struct tunnel *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->cut = true;
+	pthread_mutex_unlock(&t->lock);
+	wake(t);
+}
+
 void tunnel_slot_set(struct tunnel_slot *slot, struct tunnel *tunnel)
 {
 	pthread_mutex_lock(&slot->lock);
 	slot->tunnel = tunnel;
+	if (tunnel && slot->cut)
+		cut(tunnel);
+	pthread_mutex_unlock(&slot->lock);
+}
+
+void tunnel_slot_cut(struct tunnel_slot *slot)
+{
+	pthread_mutex_lock(&slot->lock);
+	slot->cut = true;
+	if (slot->tunnel)
+		cut(slot->tunnel);
 	pthread_mutex_unlock(&slot->lock);
 }
 

@@ -40,10 +40,17 @@ void tunnel_close(struct tunnel *tunnel);
 struct tunnel_slot {
 	pthread_mutex_t lock;
 	struct tunnel *tunnel;
+	bool cut;
 };
 
 /* After this the tunnel that was there before hears no more. */
 void tunnel_slot_set(struct tunnel_slot *slot, struct tunnel *tunnel);
 void tunnel_slot_hear(struct tunnel_slot *slot, const struct frame *frame);
+
+/*
+ * Nothing will be heard any more: the connections of this tunnel, and of any that comes, are reset, or
+ * whoever has them would wait for ever. By the link's thread; never blocks.
+ */
+void tunnel_slot_cut(struct tunnel_slot *slot);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/printable.h"
 #include "suite.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -85,6 +86,25 @@ static void the_rate_is_that_of_the_last_samples(void **state)
 	assert_int_equal(progress_rate(&progress, &now) > 0, 1);
 }
 
+/* Columns count, not bytes: two for each of these, which have three. */
+static void wide_names_fill_the_line_and_no_more(void **state)
+{
+	struct vb_progress now = { .bytes = 2000000000,
+				   .total_bytes = UINT64_MAX,
+				   .elapsed_ns = SECOND,
+				   .files = 12,
+				   .total_files = 345 };
+	char line[256];
+
+	(void)state;
+	snprintf(now.name, sizeof(now.name), "日本語日本語日本語");
+	progress_line(line, sizeof(line), 60, &now, 510000000);
+	assert_string_equal(line, "12/345 files  2.00 GB   510 MB/s  日本語日本語日本語");
+	progress_line(line, sizeof(line), 48, &now, 510000000);
+	assert_string_equal(line, "12/345 files  2.00 GB   510 MB/s  ...本語日本語");
+	assert_true(printable_columns(line) < 48);
+}
+
 static void of_a_tree_files_and_a_name_are_told(void **state)
 {
 	struct vb_progress now = half;
@@ -110,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_a_tree_files_and_a_name_are_told),
+		cmocka_unit_test(wide_names_fill_the_line_and_no_more),
 		cmocka_unit_test(a_wide_line_tells_everything),
 		cmocka_unit_test(without_a_total_there_is_no_eta),
 		cmocka_unit_test(no_line_is_as_wide_as_the_terminal),
