@@ -10,8 +10,10 @@
 
 /*
  * XXH3-128 in its canonical form, of all bytes from the file's start to its end; the offset is not
- * used. Returns 0, an errno, or ECANCELED once `*stop` (or NULL) is true.
+ * used. Returns 0, an errno, or ECANCELED once `*stop` (or NULL) is true or `cancel_fd` (or -1)
+ * readable.
  */
-int vb__content_hash(int fd, uint8_t content[VB__CONTENT_BYTES], const atomic_bool *stop);
+int vb__content_hash(int fd, uint8_t content[VB__CONTENT_BYTES], const atomic_bool *stop,
+		     int cancel_fd);
 
 #endif

@@ -22,10 +22,8 @@ static int put_offers(struct vb__tree_sink *s, const struct vb__block *block, co
 	struct vb_error failure = { .code = VB_OK };
 	int rc = vb__turns_take(&s->turns, block->offset, err);
 
-	if (rc) {
-		atomic_store(&s->stop, true); /* whoever reads a file to compare it */
+	if (rc)
 		return rc;
-	}
 	rc = vb__tree_take_offers(s, data, block->length, &failure);
 	vb__turns_pass(&s->turns, block->length, &failure);
 	return rc ? vb__fail_again(err, &failure) : 0;

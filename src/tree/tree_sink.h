@@ -48,7 +48,6 @@ struct vb__tree_sink {
 	bool nameless;		 /* files need no name while they are written */
 	atomic_bool no_nameless; /* the file system has refused that */
 	atomic_bool no_empty_path;
-	atomic_bool stop;
 
 	/* Of the offers' turns: the target, and what came. */
 	struct vb__target target;

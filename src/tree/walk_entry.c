@@ -105,7 +105,7 @@ static int hash(struct vb__walker *w, const struct vb__spot *spot, struct vb__of
 
 	if (fd < 0)
 		return 0;
-	errnum = vb__content_hash(fd, offer->content, w->walk->stop);
+	errnum = vb__content_hash(fd, offer->content, w->walk->stop, -1);
 	close(fd);
 	if (errnum == 0)
 		offer->flags |= VB__OFFER_HASHED;

@@ -38,7 +38,7 @@ static bool has_contents(struct vb__tree_sink *s, const struct vb__offered *o)
 	vb__place_let_go(&s->places, o->place);
 	if (fd < 0)
 		return false;
-	same = vb__content_hash(fd, content, &s->stop) == 0 &&
+	same = vb__content_hash(fd, content, NULL, s->options.cancel_fd) == 0 &&
 	       memcmp(content, o->offer->content, sizeof(content)) == 0;
 	close(fd);
 	return same;

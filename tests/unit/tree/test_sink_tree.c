@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -355,9 +356,15 @@ static void contents_can_be_compared(void **state)
 	kit->options.select = VB_SELECT_DIFFERENT;
 	kit_make_file(kit, "file", "hello");
 	fd = open(kit_path(kit, "file"), O_RDONLY);
-	assert_int_equal(vb__content_hash(fd, offer.content, NULL), 0);
+	assert_int_equal(vb__content_hash(fd, offer.content, NULL, -1), 0);
 	close(fd);
 	offer.flags = VB__OFFER_HASHED;
+	assert_int_equal(eventfd_write(kit->cancel_fd, 1), 0);
+	kit_open(kit, ""); /* it is given up: nobody reads all of a large file then */
+	offers(kit, offer);
+	assert_true(kit->wanted[1]);
+	kit_close(kit);
+	assert_int_equal(eventfd_read(kit->cancel_fd, &(eventfd_t){ 0 }), 0);
 	kit_open(kit, "");
 	offers(kit, offer);
 	assert_false(kit->wanted[1]);

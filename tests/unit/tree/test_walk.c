@@ -532,7 +532,7 @@ static void contents_are_hashed_if_that_decides(void **state)
 	assert_true(find(&w, VB__OFFER_FILE, "empty")->offer.flags & VB__OFFER_HASHED);
 	assert_memory_equal(find(&w, VB__OFFER_FILE, "empty")->offer.content, empty, 16);
 	fd = openat(kit->dir_fd, "some", O_RDONLY);
-	assert_int_equal(vb__content_hash(fd, content, NULL), 0);
+	assert_int_equal(vb__content_hash(fd, content, NULL, -1), 0);
 	close(fd);
 	assert_memory_equal(find(&w, VB__OFFER_FILE, "some")->offer.content, content, 16);
 	assert_memory_not_equal(content, empty, 16);
