@@ -226,7 +226,8 @@ static void carry_out(struct server *server, struct order *order)
 	struct pack pack = { 0 };
 	struct ending ending;
 
-	for (size_t i = 0; i < order->paths.count; i++)
+	/* Those of a sender elsewhere mean its home, if any, not ours. */
+	for (size_t i = 0; order->role != ROLE_RECEIVE && i < order->paths.count; i++)
 		expand_home(&order->paths.item[i]);
 	expand_home(&order->target);
 	server->order = order;
