@@ -8,7 +8,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -222,6 +224,58 @@ static void finish(struct local *l)
 }
 
 /* Each end hears of the other's failures, so the user is told by one of them only: that is `silent`. */
+/* 0, or why this cannot be: the walk would meet its own copies, and those of them. */
+static int check_outside(const char *path, const char *where, struct vb_error *err)
+{
+	char *from = realpath(path, NULL);
+	size_t len = from ? strlen(from) : 0;
+	struct stat st;
+	bool inside = from && stat(from, &st) == 0 && S_ISDIR(st.st_mode) &&
+		      strncmp(where, from, len) == 0 &&
+		      (len == 1 || where[len] == '/' || where[len] == '\0');
+
+	free(from);
+	if (!inside)
+		return 0;
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_INVALID,
+				     .operation = "copy",
+				     .object = path,
+				     .cause = "a directory cannot be copied into itself",
+				     .hint = "choose a target outside of it",
+			     });
+}
+
+/* Where the target is, or will be made. */
+static char *locate(const char *target)
+{
+	char *where = realpath(*target ? target : ".", NULL), *copy, *slash;
+
+	if (where)
+		return where;
+	copy = strdup(target);
+	for (size_t len = copy ? strlen(copy) : 0; len > 1 && copy[len - 1] == '/';)
+		copy[--len] = '\0';
+	slash = copy ? strrchr(copy, '/') : NULL;
+	if (slash)
+		slash[slash == copy] = '\0';
+	where = copy ? realpath(slash ? copy : ".", NULL) : NULL;
+	free(copy);
+	return where;
+}
+
+static int check_paths(const char *const *paths, size_t path_count, const char *target,
+		       struct vb_error *err)
+{
+	char *where = locate(target);
+	int rc = 0;
+
+	for (size_t i = 0; where && i < path_count && rc == 0; i++)
+		rc = check_outside(paths[i], where, err);
+	free(where);
+	return rc;
+}
+
 static int open_ends(struct local *l, const char *const *paths, size_t path_count,
 		     const char *target, const struct vb_tree_options *options,
 		     const struct vb_tree_options *silent, struct vb_tree_report reports[2],
@@ -292,7 +346,9 @@ int vb_tree_copy(const char *const *paths, size_t path_count, const char *target
 	options = options ? options : &defaults;
 	silent = *options;
 	silent.event = NULL;
-	rc = make_plan(&l, transfer, err);
+	rc = check_paths(paths, path_count, target, err);
+	if (rc == 0)
+		rc = make_plan(&l, transfer, err);
 	if (rc)
 		return rc;
 	pthread_mutex_init(&l.order, NULL);

@@ -80,14 +80,23 @@ static int set_owner(const struct vb__thing *t, uid_t uid, gid_t gid)
 			  : fchownat(t->dir_fd, t->name, uid, gid, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Whoever is not root may give files to their other groups at least. */
-static bool give_away(const struct vb__meta *meta, const struct vb__thing *t)
+/*
+ * Whoever is not root may give files to their other groups at least. Takes off the mode what would
+ * let others run it as somebody else than its owner was.
+ */
+static bool give_away(const struct vb__meta *meta, const struct vb__thing *t, mode_t *mode)
 {
-	if (t->st.st_uid == meta->uid && t->st.st_gid == meta->gid)
-		return false;
-	if (set_owner(t, meta->uid, meta->gid) == 0)
-		return true;
-	return t->st.st_gid != meta->gid && set_owner(t, (uid_t)-1, meta->gid) == 0;
+	bool user = t->st.st_uid == meta->uid, group = t->st.st_gid == meta->gid, given = false;
+
+	if (!user || !group)
+		given = user = group = set_owner(t, meta->uid, meta->gid) == 0;
+	if (!given && t->st.st_gid != meta->gid)
+		given = group = set_owner(t, (uid_t)-1, meta->gid) == 0;
+	user = user || t->st.st_uid == meta->uid;
+	group = group || t->st.st_gid == meta->gid;
+	if (S_ISREG(t->st.st_mode))
+		*mode &= ~((user ? 0u : S_ISUID) | (group ? 0u : S_ISGID));
+	return given;
 }
 
 static int set_mode(const struct vb__thing *t, mode_t mode)
@@ -136,7 +145,7 @@ static int act_on_attributes(attributes_fn act, const struct vb__meta_rules *rul
 int vb__meta_apply(const struct vb__meta_rules *rules, const struct vb__meta *meta, mode_t mode,
 		   const struct vb__thing *t, bool *changed, struct vb_error *err)
 {
-	bool given = (rules->keep & VB_KEEP_OWNER) && give_away(meta, t), attributes = false;
+	bool given = (rules->keep & VB_KEEP_OWNER) && give_away(meta, t, &mode), attributes = false;
 	bool has_mode = S_ISLNK(t->st.st_mode) ||
 			((t->st.st_mode & 07777) == mode && !(given && (mode & 07000)));
 	bool late = (rules->keep & VB_KEEP_TIMES) && !(has_time(&t->st, meta) && !t->fresh);
