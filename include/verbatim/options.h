@@ -6,6 +6,7 @@
 #ifndef VERBATIM_OPTIONS_H
 #define VERBATIM_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -57,6 +58,9 @@ struct vb_options {
 
 	/* How long connect goes on trying. 10 s. */
 	uint32_t connect_timeout_ms;
+
+	/* The listener is known to be up: who is refused does not try again. */
+	bool is_up;
 
 	/* A peer whose host is silent for so long is lost. 10 s, at least 200 ms. */
 	uint32_t peer_timeout_ms;

@@ -267,11 +267,11 @@ static void pause_before(uint64_t deadline_ns, unsigned round)
 }
 
 /* Keeps an answer, unless it only says that the time was over while an earlier one says more. */
-static void keep_answer(struct candidate *c, const struct vb_error *answer)
+static void keep_answer(struct candidate *c, const struct vb_error *answer, bool is_up)
 {
 	if (answer->code != VB_ERR_TIMEOUT || c->answer.code == VB_OK)
 		c->answer = *answer;
-	c->hopeless = is_hopeless(answer->code);
+	c->hopeless = is_hopeless(answer->code) || (is_up && answer->code == VB_ERR_REFUSED);
 }
 
 /* One round over the candidates: 1 connected, 0 go on trying, -1 no use. */
@@ -291,7 +291,7 @@ static int try_all(struct candidate *c, unsigned count, const struct vb__setting
 				describe(*channel, c, count, &c[i]);
 				return 1;
 			}
-			keep_answer(&c[i], &answer);
+			keep_answer(&c[i], &answer, settings->is_up);
 			vb__log(&settings->log, VB_LOG_DEBUG, "%s over %s: %s", c[i].address->text,
 				c[i].fabric->name, answer.cause);
 			if (is_final(answer.code))
