@@ -274,18 +274,32 @@ static void keep_answer(struct candidate *c, const struct vb_error *answer, bool
 	c->hopeless = is_hopeless(answer->code) || (is_up && answer->code == VB_ERR_REFUSED);
 }
 
+/* What takes long the first time is not the peer's fault, and does not count. */
+static void prepare(const struct vb__fabric *fabric, uint64_t *deadline_ns)
+{
+	uint64_t start = vb__now_ns();
+
+	if (!fabric->prepare)
+		return;
+	fabric->prepare();
+	*deadline_ns += vb__now_ns() - start;
+}
+
 /* One round over the candidates: 1 connected, 0 go on trying, -1 no use. */
 static int try_all(struct candidate *c, unsigned count, const struct vb__settings *settings,
-		   uint64_t deadline_ns, struct vb_channel **channel)
+		   uint64_t *deadline_ns, struct vb_channel **channel)
 {
 	unsigned hopeless = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		uint64_t limit = vb__now_ns() + vb__ms(ATTEMPT_MS);
 		struct vb_error answer = { .code = VB_OK };
+		uint64_t limit;
 
-		if (count == 1 || limit > deadline_ns)
-			limit = deadline_ns;
+		if (!c[i].hopeless)
+			prepare(c[i].fabric, deadline_ns);
+		limit = vb__now_ns() + vb__ms(ATTEMPT_MS);
+		if (count == 1 || limit > *deadline_ns)
+			limit = *deadline_ns;
 		if (!c[i].hopeless) {
 			if (attempt(&c[i], settings, limit, channel, &answer) == 0) {
 				describe(*channel, c, count, &c[i]);
@@ -326,7 +340,7 @@ int vb__channel_connect(const char *host, const char *port, const struct vb__set
 		return vb__fabric_fail_missing(settings->fabric, "connect", err);
 	deadline = vb__now_ns() + vb__ms(settings->connect_timeout_ms);
 	for (;;) {
-		rc = try_all(candidates, count, settings, deadline, channel);
+		rc = try_all(candidates, count, settings, &deadline, channel);
 		if (rc > 0)
 			return 0;
 		if (rc < 0 || vb__now_ns() >= deadline || is_given_up(settings))

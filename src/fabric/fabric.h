@@ -155,7 +155,7 @@ struct vb__fabric {
 	const char *name;
 	enum vb_fabric id;
 
-	/* Or NULL: does what takes long the first time. */
+	/* Or NULL: does what takes long the first time. Any thread. */
 	void (*prepare)(void);
 
 	int (*open)(const struct vb__ep_attr *attr, const struct vb__address *peer,

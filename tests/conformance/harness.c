@@ -399,6 +399,9 @@ int main(int argc, char **argv)
 			return fprintf(stderr, "conformance: unknown option %s\n", argv[i]), 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	for (int i = 0; vb__fabrics[i]; i++)
+		if (vb__fabrics[i]->prepare)
+			vb__fabrics[i]->prepare(); /* once, and not in every process of every test */
 	run_all(&count, true);
 	printf("1..%d\n", count);
 	return run_all(&number, false) ? 1 : 0;

@@ -2,6 +2,7 @@
 /* The libfabric backend: its table, its errors, and the choice of a provider. */
 #include "fabric/ofi/ofi.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,8 +142,10 @@ int ofi_info_get(const struct vb__settings *settings, const struct vb__address *
 	return result ? no_provider(err, result, provider, peer ? peer : source) : 0;
 }
 
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+
 /* The first question has libfabric start its providers. */
-void ofi_prepare(void)
+static void ask_for_the_first_time(void)
 {
 	struct fi_info *hints = ofi_library_load(NULL) ? NULL : ofi_library.dupinfo(NULL);
 	struct fi_info *info;
@@ -153,6 +156,11 @@ void ofi_prepare(void)
 	if (ofi_library.getinfo(VB__OFI_API, NULL, NULL, 0, hints, &info) == 0)
 		ofi_library.freeinfo(info);
 	ofi_library.freeinfo(hints);
+}
+
+void ofi_prepare(void)
+{
+	pthread_once(&prepared, ask_for_the_first_time);
 }
 
 int ofi_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd, struct vb_error *err)
