@@ -225,14 +225,18 @@ static struct shared *new_shared(void)
 	return s;
 }
 
-static pid_t start(void (*run)(struct side *), struct side *side)
+/* The other one may want to know its number before we do. */
+static void start(void (*run)(struct side *), struct side *side, pid_t *number)
 {
 	pid_t pid;
 
 	fflush(stdout);
 	pid = fork();
-	if (pid != 0)
-		return pid;
+	if (pid != 0) {
+		*number = pid;
+		return;
+	}
+	*number = getpid();
 	alarm(TIME_LIMIT_S);
 	run(side);
 	fflush(stdout);
@@ -311,8 +315,8 @@ static bool run(const struct test *test, char *skipped, size_t size)
 	};
 	bool good;
 
-	side.shared->server = start(test->server, &side);
-	side.shared->client = start(test->client, &side);
+	start(test->server, &side, &side.shared->server);
+	start(test->client, &side, &side.shared->client);
 	good = watch(test, side.shared);
 	snprintf(skipped, size, "%s", side.shared->skipped);
 	nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
