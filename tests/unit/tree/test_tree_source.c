@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sending end, driven by hand: what it sends for which answers, and what it does not believe. */
+/* The sending end: what it sends for which answers, and what it does not believe. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,201 +10,26 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "tree/tree_ends.h"
-#include "tree_kit.h"
-#include "wire/offer.h"
-
-#define ROOM (256u * KIB)
-#define HANGS_S 20u
-
-struct driven {
-	struct kit *kit;
-	struct vb_tree_options options;
-	struct vb_tree_report report;
-	struct vb__source *source;
-	const char *paths[2];
-	size_t room;
-	uint8_t *buffer;
-
-	/* What has come so far. */
-	struct vb__block block;
-	uint64_t offers_offset;
-	uint32_t last_number;
-	unsigned listed, missed;
-	struct vb__offer last_file; /* its slices are not valid */
-};
-
-static struct driven open_driven(struct kit *kit, const char *path, unsigned keep)
-{
-	return (struct driven){ .kit = kit,
-				.options = { .keep = keep,
-					     .recursive = true,
-					     .event = kit_event,
-					     .event_arg = kit },
-				.paths = { path },
-				.room = ROOM };
-}
-
-static void start(struct driven *d)
-{
-	struct vb_error err = { .code = VB_OK };
-
-	d->buffer = aligned_alloc(4096, ROOM);
-	assert_int_equal(vb__tree_source_open(d->paths, d->paths[1] ? 2 : 1, &d->options,
-					      VB_DIRECT_AUTO, d->kit->cancel_fd, &d->report,
-					      &d->source, &err),
-			 0);
-	assert_int_equal(d->source->total_bytes, UINT64_MAX);
-}
-
-static void end(struct driven *d)
-{
-	d->source->ops->close(d->source);
-	free(d->buffer);
-}
-
-static int next(struct driven *d)
-{
-	struct vb_error err = { .code = VB_OK };
-	int rc;
-
-	alarm(HANGS_S);
-	rc = d->source->ops->next(d->source, d->buffer, d->room, &d->block, &err);
-	alarm(0);
-	if (rc > 0) {
-		assert_true(d->block.length > 0);
-		assert_true(vb__block_data_bytes(&d->block) <= d->room);
-	}
-	return rc;
-}
-
-static void fill(struct driven *d)
-{
-	struct vb_error err = { .code = VB_OK };
-
-	assert_int_equal(d->source->ops->fill(d->source, d->buffer, &d->block, &err), 0);
-	assert_true(d->block.length > 0 && vb__block_data_bytes(&d->block) <= d->room);
-}
-
-/* The next block, which must be of that kind. */
-static void take(struct driven *d, uint32_t flags)
-{
-	assert_int_equal(next(d), 1);
-	fill(d);
-	assert_int_equal(d->block.flags, flags);
-}
-
-static void note_offers(struct driven *d)
-{
-	struct vb__offer offer;
-	size_t at = 0;
-
-	assert_int_equal(d->block.offset, d->offers_offset);
-	d->offers_offset += d->block.length;
-	while (at < d->block.length) {
-		assert_true(vb__offer_decode(&offer, d->buffer, d->block.length, &at));
-		d->listed += offer.kind == VB__OFFER_LISTED;
-		d->missed += offer.kind == VB__OFFER_MISSED;
-		if (offer.kind == VB__OFFER_LISTED || offer.kind == VB__OFFER_MISSED)
-			continue;
-		assert_int_equal(offer.number, ++d->last_number);
-		if (offer.kind == VB__OFFER_FILE)
-			d->last_file = offer;
-	}
-}
-
-/* Takes offers until so many entries were told. */
-static void take_offers(struct driven *d, uint32_t number)
-{
-	while (d->last_number < number) {
-		take(d, VB__BLOCK_OFFERS);
-		note_offers(d);
-	}
-	assert_int_equal(d->last_number, number);
-}
-
-static int hear(struct driven *d, struct vb__answer answer)
-{
-	uint8_t note[VB__ANSWER_MAX];
-	struct vb_error err = { .code = VB_OK };
-	int rc = d->source->ops->hear(d->source, note,
-				      vb__answer_encode(note, sizeof(note), &answer), &err);
-
-	assert_int_equal(rc, err.code);
-	assert_int_equal(rc != 0, err.cause[0] != '\0');
-	return rc;
-}
-
-static int want(struct driven *d, uint32_t number, uint32_t count)
-{
-	return hear(d, (struct vb__answer){
-			       .kind = VB__ANSWER_WANT, .number = number, .count = count });
-}
-
-static int want_part(struct driven *d, uint32_t number, uint64_t offset, uint64_t length)
-{
-	return hear(d, (struct vb__answer){ .kind = VB__ANSWER_PART,
-					    .number = number,
-					    .offset = offset,
-					    .length = length });
-}
-
-static int settle(struct driven *d, uint32_t number)
-{
-	return hear(d, (struct vb__answer){ .kind = VB__ANSWER_SETTLED, .number = number });
-}
-
-/* The next parcel of the block at hand. */
-static struct vb__parcel parcel_at(struct driven *d, size_t *at)
-{
-	struct vb__parcel parcel;
-
-	assert_int_equal(d->block.flags, VB__BLOCK_PARCELS);
-	assert_true(vb__parcel_decode(&parcel, d->buffer, d->block.length, at));
-	return parcel;
-}
-
-static struct vb__parcel only_parcel(struct driven *d)
-{
-	size_t at = 0;
-	struct vb__parcel parcel = parcel_at(d, &at);
-
-	assert_int_equal(at, d->block.length);
-	return parcel;
-}
-
-static void assert_bytes(const uint8_t *data, size_t len, uint64_t offset)
-{
-	for (size_t i = 0; i < len; i++)
-		if (data[i] != byte_at(offset + i))
-			fail_msg("byte %llu is wrong", (unsigned long long)(offset + i));
-}
-
-static void assert_words(const struct vb__parcel *parcel, const char *words)
-{
-	assert_int_equal(parcel->kind, VB__PARCEL_MISSED);
-	assert_int_equal(parcel->data.len, strlen(words));
-	assert_memory_equal(parcel->data.data, words, strlen(words));
-}
+#include "driven.h"
 
 static void small_files_come_as_parcels_in_one_block(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
 	unsigned seen = 0;
 	size_t at = 0;
 
 	make_file(kit, "a", 0);
 	make_file(kit, "b", 5000);
 	make_file(kit, "c", VB__TREE_SMALL);
-	start(&d);
-	take_offers(&d, 4);
+	driven_start(&d);
+	driven_take_offers(&d, 4);
 	assert_int_equal(d.listed, 1);
-	assert_int_equal(want(&d, 2, 3), 0);
-	assert_int_equal(settle(&d, 4), 0);
-	take(&d, VB__BLOCK_PARCELS);
+	assert_int_equal(driven_want(&d, 2, 3), 0);
+	assert_int_equal(driven_settle(&d, 4), 0);
+	driven_take(&d, VB__BLOCK_PARCELS);
 	while (at < d.block.length) {
-		struct vb__parcel parcel = parcel_at(&d, &at);
+		struct vb__parcel parcel = driven_parcel_at(&d, &at);
 
 		assert_int_equal(parcel.kind, VB__PARCEL_WHOLE);
 		assert_bytes(parcel.data.data, parcel.data.len, 0);
@@ -212,8 +37,8 @@ static void small_files_come_as_parcels_in_one_block(void **state)
 			parcel.data.len == VB__TREE_SMALL;
 	}
 	assert_int_equal(seen, 3);
-	assert_int_equal(next(&d), 0);
-	end(&d);
+	assert_int_equal(driven_next(&d), 0);
+	driven_end(&d);
 	assert_int_equal(d.report.files, 3);
 	assert_int_equal(d.report.directories, 1);
 	assert_int_equal(d.report.bytes, 5000 + VB__TREE_SMALL);
@@ -224,30 +49,30 @@ static void small_files_come_as_parcels_in_one_block(void **state)
 static void large_file_comes_in_blocks_and_then_its_end(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
 	const uint64_t size = 3 * ROOM + 77;
 	struct vb__parcel parcel;
 
 	make_file(kit, "file", size);
-	start(&d);
-	take_offers(&d, 1);
-	assert_int_equal(want(&d, 1, 1), 0);
-	assert_int_equal(settle(&d, 1), 0);
+	driven_start(&d);
+	driven_take_offers(&d, 1);
+	assert_int_equal(driven_want(&d, 1, 1), 0);
+	assert_int_equal(driven_settle(&d, 1), 0);
 	for (uint64_t at = 0; at < size; at += d.block.length) {
-		take(&d, 0);
+		driven_take(&d, 0);
 		assert_int_equal(d.block.file, 1);
 		assert_int_equal(d.block.offset, at);
 		assert_bytes(d.buffer, d.block.length, at);
 	}
-	take(&d, VB__BLOCK_PARCELS);
-	parcel = only_parcel(&d);
+	driven_take(&d, VB__BLOCK_PARCELS);
+	parcel = driven_only_parcel(&d);
 	assert_int_equal(parcel.kind, VB__PARCEL_END);
 	assert_int_equal(parcel.number, 1);
 	assert_int_equal(parcel.size, size);
 	assert_int_equal(parcel.identity, d.last_file.identity);
 	assert_true(parcel.mtime_s == d.last_file.mtime_s);
-	assert_int_equal(next(&d), 0);
-	end(&d);
+	assert_int_equal(driven_next(&d), 0);
+	driven_end(&d);
 	assert_int_equal(d.report.files, 1);
 	assert_int_equal(d.report.sent_bytes, size);
 }
@@ -255,27 +80,27 @@ static void large_file_comes_in_blocks_and_then_its_end(void **state)
 static void only_the_parts_that_are_wanted_come(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
 	const uint64_t size = MIB;
 
 	make_file(kit, "file", size);
-	start(&d);
-	take_offers(&d, 1);
-	assert_int_equal(want_part(&d, 1, 100, 50), 0);
-	assert_int_equal(want_part(&d, 1, size - 10, 10), 0);
-	assert_int_equal(settle(&d, 1), 0);
-	take(&d, 0);
+	driven_start(&d);
+	driven_take_offers(&d, 1);
+	assert_int_equal(driven_want_part(&d, 1, 100, 50), 0);
+	assert_int_equal(driven_want_part(&d, 1, size - 10, 10), 0);
+	assert_int_equal(driven_settle(&d, 1), 0);
+	driven_take(&d, 0);
 	assert_int_equal(d.block.offset, 100);
 	assert_int_equal(d.block.length, 50);
 	assert_bytes(d.buffer, 50, 100);
-	take(&d, 0);
+	driven_take(&d, 0);
 	assert_int_equal(d.block.offset, size - 10);
 	assert_int_equal(d.block.length, 10);
 	assert_bytes(d.buffer, 10, size - 10);
-	take(&d, VB__BLOCK_PARCELS);
-	assert_int_equal(only_parcel(&d).kind, VB__PARCEL_END);
-	assert_int_equal(next(&d), 0);
-	end(&d);
+	driven_take(&d, VB__BLOCK_PARCELS);
+	assert_int_equal(driven_only_parcel(&d).kind, VB__PARCEL_END);
+	assert_int_equal(driven_next(&d), 0);
+	driven_end(&d);
 	assert_int_equal(d.report.sent_bytes, 60);
 	assert_int_equal(d.report.resumed_bytes, size - 60);
 	assert_int_equal(d.report.files, 1);
@@ -284,65 +109,65 @@ static void only_the_parts_that_are_wanted_come(void **state)
 static void parts_of_a_file_that_is_another_now_are_not_sent(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
 	struct vb__parcel parcel;
 
 	make_file(kit, "file", MIB);
-	start(&d);
-	take_offers(&d, 1);
+	driven_start(&d);
+	driven_take_offers(&d, 1);
 	make_file(kit, "other", MIB);
 	assert_int_equal(renameat(kit->dir_fd, "other", kit->dir_fd, "file"), 0);
-	assert_int_equal(want_part(&d, 1, 0, MIB - 1), 0);
-	assert_int_equal(settle(&d, 1), 0);
-	take(&d, VB__BLOCK_PARCELS);
-	parcel = only_parcel(&d);
+	assert_int_equal(driven_want_part(&d, 1, 0, MIB - 1), 0);
+	assert_int_equal(driven_settle(&d, 1), 0);
+	driven_take(&d, VB__BLOCK_PARCELS);
+	parcel = driven_only_parcel(&d);
 	assert_words(&parcel, "it changed while it was read");
-	assert_int_equal(next(&d), 0);
-	end(&d);
+	assert_int_equal(driven_next(&d), 0);
+	driven_end(&d);
 	assert_int_equal(d.report.failed, 1);
 }
 
 static void holes_come_as_holes_if_they_are_kept(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_HOLES);
+	struct driven d = driven_open(kit, kit_path(kit, "file"), VB_KEEP_HOLES);
 	uint64_t holes = 0, data = 0;
 
 	make_file(kit, "file", 64 * KIB);
 	assert_int_equal(truncate(d.paths[0], 8 * MIB), 0);
-	start(&d);
-	take_offers(&d, 1);
+	driven_start(&d);
+	driven_take_offers(&d, 1);
 	assert_int_equal(d.last_file.flags, VB__OFFER_SPARSE);
-	assert_int_equal(want(&d, 1, 1), 0);
-	assert_int_equal(settle(&d, 1), 0);
+	assert_int_equal(driven_want(&d, 1, 1), 0);
+	assert_int_equal(driven_settle(&d, 1), 0);
 	while (holes + data < 8 * MIB) {
-		assert_int_equal(next(&d), 1);
+		assert_int_equal(driven_next(&d), 1);
 		assert_int_equal(d.block.offset, holes + data);
-		fill(&d);
+		driven_fill(&d);
 		*(d.block.flags & VB__BLOCK_HOLE ? &holes : &data) += d.block.length;
 	}
 	assert_int_equal(data, 64 * KIB);
-	take(&d, VB__BLOCK_PARCELS);
-	assert_int_equal(only_parcel(&d).kind, VB__PARCEL_END);
-	assert_int_equal(next(&d), 0);
-	end(&d);
+	driven_take(&d, VB__BLOCK_PARCELS);
+	assert_int_equal(driven_only_parcel(&d).kind, VB__PARCEL_END);
+	assert_int_equal(driven_next(&d), 0);
+	driven_end(&d);
 	assert_int_equal(d.report.sent_bytes, 64 * KIB);
 }
 
 static void what_is_settled_without_a_want_is_unchanged(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
 
 	make_file(kit, "a", 10);
 	make_file(kit, "b", 10);
-	start(&d);
-	take_offers(&d, 3);
-	assert_int_equal(settle(&d, 1), 0);
-	assert_int_equal(settle(&d, 1), 0);
-	assert_int_equal(settle(&d, 3), 0);
-	assert_int_equal(next(&d), 0);
-	end(&d);
+	driven_start(&d);
+	driven_take_offers(&d, 3);
+	assert_int_equal(driven_settle(&d, 1), 0);
+	assert_int_equal(driven_settle(&d, 1), 0);
+	assert_int_equal(driven_settle(&d, 3), 0);
+	assert_int_equal(driven_next(&d), 0);
+	driven_end(&d);
 	assert_int_equal(d.report.unchanged, 2);
 	assert_int_equal(d.report.files, 0);
 	assert_int_equal(d.report.bytes, 20);
@@ -352,73 +177,73 @@ static void what_is_settled_without_a_want_is_unchanged(void **state)
 static void answers_that_make_no_sense_end_it(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "d"), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "d"), VB_KEEP_ARCHIVE);
 	struct vb_error err = { .code = VB_OK };
 
 	make_dir(kit, "d");
 	make_file(kit, "d/a", 10);
 	make_file(kit, "d/b", MIB);
-	start(&d);
+	driven_start(&d);
 	/* Nothing has been offered yet. */
-	assert_int_equal(want(&d, 1, 1), VB_ERR_PROTOCOL);
-	assert_int_equal(settle(&d, 1), VB_ERR_PROTOCOL);
-	take_offers(&d, 3);
-	assert_int_equal(want(&d, 1, 1), VB_ERR_PROTOCOL); /* the directory */
-	assert_int_equal(want(&d, 4, 1), VB_ERR_PROTOCOL);
-	assert_int_equal(want(&d, 3, 2), VB_ERR_PROTOCOL);
-	assert_int_equal(want(&d, 2, UINT32_MAX - 1), VB_ERR_PROTOCOL);
-	assert_int_equal(want_part(&d, 1, 0, 1), VB_ERR_PROTOCOL);
-	assert_int_equal(want_part(&d, 2, 0, 2 * MIB), VB_ERR_PROTOCOL);
-	assert_int_equal(want_part(&d, UINT32_MAX, 0, 1), VB_ERR_PROTOCOL);
-	assert_int_equal(settle(&d, 4), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want(&d, 1, 1), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_settle(&d, 1), VB_ERR_PROTOCOL);
+	driven_take_offers(&d, 3);
+	assert_int_equal(driven_want(&d, 1, 1), VB_ERR_PROTOCOL); /* the directory */
+	assert_int_equal(driven_want(&d, 4, 1), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want(&d, 3, 2), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want(&d, 2, UINT32_MAX - 1), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want_part(&d, 1, 0, 1), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want_part(&d, 2, 0, 2 * MIB), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want_part(&d, UINT32_MAX, 0, 1), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_settle(&d, 4), VB_ERR_PROTOCOL);
 	assert_int_equal(d.source->ops->hear(d.source, "nonsense", 8, &err), VB_ERR_PROTOCOL);
-	assert_int_equal(want(&d, 2, 2), 0);
-	assert_int_equal(want(&d, 2, 1), VB_ERR_PROTOCOL); /* twice */
-	assert_int_equal(want_part(&d, 3, 0, 1), VB_ERR_PROTOCOL);
-	assert_int_equal(settle(&d, 3), 0);
-	assert_int_equal(settle(&d, 2), VB_ERR_PROTOCOL);
-	assert_int_equal(want(&d, 2, 1), VB_ERR_PROTOCOL);
-	end(&d);
+	assert_int_equal(driven_want(&d, 2, 2), 0);
+	assert_int_equal(driven_want(&d, 2, 1), VB_ERR_PROTOCOL); /* twice */
+	assert_int_equal(driven_want_part(&d, 3, 0, 1), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_settle(&d, 3), 0);
+	assert_int_equal(driven_settle(&d, 2), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want(&d, 2, 1), VB_ERR_PROTOCOL);
+	driven_end(&d);
 }
 
 static void parts_that_make_no_sense_end_it(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
 
 	make_file(kit, "file", MIB);
-	start(&d);
-	take_offers(&d, 1);
-	assert_int_equal(want_part(&d, 1, MIB, 1), VB_ERR_PROTOCOL);
-	assert_int_equal(want_part(&d, 1, 100, 100), 0);
-	assert_int_equal(want_part(&d, 1, 199, 1), VB_ERR_PROTOCOL);
-	assert_int_equal(want_part(&d, 1, 0, 10), VB_ERR_PROTOCOL);
-	assert_int_equal(want(&d, 1, 1), VB_ERR_PROTOCOL);
-	end(&d);
+	driven_start(&d);
+	driven_take_offers(&d, 1);
+	assert_int_equal(driven_want_part(&d, 1, MIB, 1), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want_part(&d, 1, 100, 100), 0);
+	assert_int_equal(driven_want_part(&d, 1, 199, 1), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want_part(&d, 1, 0, 10), VB_ERR_PROTOCOL);
+	assert_int_equal(driven_want(&d, 1, 1), VB_ERR_PROTOCOL);
+	driven_end(&d);
 }
 
 static void file_that_is_gone_or_locked_is_missed_and_the_rest_sent(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
 	unsigned missed = 0, whole = 0, ended = 0;
 
 	make_file(kit, "large gone", MIB);
 	make_file(kit, "large there", 2 * ROOM);
 	make_file(kit, "small gone", 10);
 	make_file(kit, "small there", 10);
-	start(&d);
-	take_offers(&d, 5);
+	driven_start(&d);
+	driven_take_offers(&d, 5);
 	assert_int_equal(unlinkat(kit->dir_fd, "large gone", 0), 0);
 	assert_int_equal(unlinkat(kit->dir_fd, "small gone", 0), 0);
-	assert_int_equal(want(&d, 2, 4), 0);
-	assert_int_equal(settle(&d, 5), 0);
-	while (next(&d) > 0) {
+	assert_int_equal(driven_want(&d, 2, 4), 0);
+	assert_int_equal(driven_settle(&d, 5), 0);
+	while (driven_next(&d) > 0) {
 		size_t at = 0;
 
-		fill(&d);
+		driven_fill(&d);
 		while (d.block.flags == VB__BLOCK_PARCELS && at < d.block.length) {
-			struct vb__parcel parcel = parcel_at(&d, &at);
+			struct vb__parcel parcel = driven_parcel_at(&d, &at);
 
 			whole += parcel.kind == VB__PARCEL_WHOLE;
 			ended += parcel.kind == VB__PARCEL_END;
@@ -429,205 +254,12 @@ static void file_that_is_gone_or_locked_is_missed_and_the_rest_sent(void **state
 	assert_int_equal(missed, 2);
 	assert_int_equal(whole, 1);
 	assert_int_equal(ended, 1);
-	end(&d);
+	driven_end(&d);
 	assert_int_equal(d.report.vanished, 2);
 	assert_int_equal(d.report.failed, 0);
 	assert_int_equal(d.report.files, 2);
 	assert_non_null(strstr(kit->told, "vanished small gone: No such file or directory\n"));
 	assert_non_null(strstr(kit->told, "vanished large gone: No such file or directory\n"));
-}
-
-static void file_that_is_newer_than_its_offer_is_sent_as_it_is(void **state)
-{
-	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
-	struct vb__parcel parcel;
-
-	make_file(kit, "file", 100);
-	start(&d);
-	take_offers(&d, 1);
-	make_file(kit, "file", 40);
-	assert_int_equal(want(&d, 1, 1), 0);
-	assert_int_equal(settle(&d, 1), 0);
-	take(&d, VB__BLOCK_PARCELS);
-	parcel = only_parcel(&d);
-	assert_int_equal(parcel.kind, VB__PARCEL_WHOLE);
-	assert_int_equal(parcel.size, 40);
-	assert_int_not_equal(parcel.identity, d.last_file.identity);
-	assert_int_equal(next(&d), 0);
-	end(&d);
-	assert_int_equal(d.report.failed, 0);
-}
-
-/* It was packed as a small one; the block must not be empty for that. */
-static void file_that_has_grown_too_large_for_a_parcel_comes_in_blocks(void **state)
-{
-	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
-	const uint64_t size = 2 * ROOM + 5;
-
-	make_file(kit, "file", 10);
-	start(&d);
-	take_offers(&d, 1);
-	assert_int_equal(want(&d, 1, 1), 0);
-	assert_int_equal(settle(&d, 1), 0);
-	assert_int_equal(next(&d), 1);
-	make_file(kit, "file", size);
-	fill(&d);
-	for (uint64_t at = 0; at < size;) {
-		assert_int_equal(d.block.flags, 0);
-		assert_int_equal(d.block.file, 1);
-		assert_int_equal(d.block.offset, at);
-		assert_bytes(d.buffer, d.block.length, at);
-		at += d.block.length;
-		assert_int_equal(next(&d), 1);
-		fill(&d);
-	}
-	assert_int_equal(only_parcel(&d).size, size);
-	assert_int_equal(next(&d), 0);
-	end(&d);
-	assert_int_equal(d.report.files, 1);
-	assert_int_equal(d.report.sent_bytes, size);
-}
-
-static void one_of_several_that_has_grown_comes_later(void **state)
-{
-	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
-	unsigned parcels = 0;
-
-	make_file(kit, "a", 10);
-	make_file(kit, "b", 10);
-	start(&d);
-	take_offers(&d, 3);
-	assert_int_equal(want(&d, 2, 2), 0);
-	assert_int_equal(settle(&d, 3), 0);
-	assert_int_equal(next(&d), 1);
-	make_file(kit, "b", 3000);
-	do {
-		size_t at = 0;
-
-		fill(&d);
-		while (at < d.block.length) {
-			assert_int_equal(parcel_at(&d, &at).kind, VB__PARCEL_WHOLE);
-			parcels++;
-		}
-	} while (next(&d) > 0);
-	assert_int_equal(parcels, 2);
-	end(&d);
-	assert_int_equal(d.report.sent_bytes, 3010);
-}
-
-/* Between two blocks something happens to the file; what its last parcel says then. */
-static struct vb__parcel read_while(struct driven *d, void (*meanwhile)(struct kit *kit))
-{
-	make_file(d->kit, "file", 3 * ROOM);
-	start(d);
-	take_offers(d, 1);
-	assert_int_equal(want(d, 1, 1), 0);
-	assert_int_equal(settle(d, 1), 0);
-	take(d, 0);
-	meanwhile(d->kit);
-	do {
-		assert_int_equal(next(d), 1);
-		fill(d);
-	} while (d->block.flags != VB__BLOCK_PARCELS);
-	return only_parcel(d);
-}
-
-static void cut_off(struct kit *kit)
-{
-	assert_int_equal(truncate(kit->paths[0], ROOM + 10), 0);
-}
-
-static void overwrite(struct kit *kit)
-{
-	int fd = openat(kit->dir_fd, "file", O_WRONLY);
-
-	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
-	close(fd);
-}
-
-static void append(struct kit *kit)
-{
-	int fd = openat(kit->dir_fd, "file", O_WRONLY | O_APPEND);
-
-	assert_int_equal(write(fd, "more", 4), 4);
-	close(fd);
-}
-
-static void file_that_becomes_shorter_is_given_up(void **state)
-{
-	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
-	struct vb__parcel parcel = read_while(&d, cut_off);
-
-	assert_words(&parcel, "it changed while it was read");
-	assert_int_equal(next(&d), 0);
-	end(&d);
-	assert_int_equal(d.report.failed, 1);
-	assert_int_equal(d.report.files, 0);
-	assert_string_equal(kit->told, "failed file: it changed while it was read\n");
-}
-
-static void file_that_is_written_to_is_given_up(void **state)
-{
-	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
-	struct vb__parcel parcel = read_while(&d, overwrite);
-
-	assert_words(&parcel, "it changed while it was read");
-	assert_int_equal(next(&d), 0);
-	end(&d);
-	assert_int_equal(d.report.failed, 1);
-}
-
-static void file_that_only_grows_is_sent_as_it_was(void **state)
-{
-	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
-	struct vb__parcel parcel = read_while(&d, append);
-
-	assert_int_equal(parcel.kind, VB__PARCEL_END);
-	assert_int_equal(parcel.size, 3 * ROOM);
-	assert_int_equal(next(&d), 0);
-	end(&d);
-	assert_int_equal(d.report.failed, 0);
-	assert_int_equal(d.report.files, 1);
-}
-
-static void what_takes_the_place_of_a_file_is_not_read(void **state)
-{
-	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "d"), VB_KEEP_ARCHIVE);
-	struct vb__parcel parcel;
-	size_t at = 0;
-
-	make_file(kit, "secret", 10);
-	make_dir(kit, "d");
-	make_dir(kit, "d/sub");
-	make_file(kit, "d/sub/secret", 10);
-	make_file(kit, "d/a", 10);
-	start(&d);
-	take_offers(&d, 4);
-	/* A symlink for the file, and one for the directory. */
-	assert_int_equal(unlinkat(kit->dir_fd, "d/a", 0), 0);
-	make_link(kit, "d/a", "../secret");
-	assert_int_equal(renameat(kit->dir_fd, "d/sub", kit->dir_fd, "d/old"), 0);
-	make_link(kit, "d/sub", "..");
-	for (uint32_t n = 2; n <= 4; n++) /* one of them is the directory */
-		(void)want(&d, n, 1);
-	assert_int_equal(settle(&d, 4), 0);
-	take(&d, VB__BLOCK_PARCELS);
-	for (unsigned i = 0; i < 2; i++) {
-		parcel = parcel_at(&d, &at);
-		assert_int_equal(parcel.kind, VB__PARCEL_MISSED);
-	}
-	assert_int_equal(at, d.block.length);
-	assert_int_equal(next(&d), 0);
-	end(&d);
-	assert_int_equal(d.report.files, 0);
-	assert_int_equal(d.report.failed + d.report.vanished, 2);
 }
 
 static void walker_stays_within_the_window(void **state)
@@ -636,7 +268,7 @@ static void walker_stays_within_the_window(void **state)
 		FILES = VB__TREE_AHEAD + 500
 	};
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "."), 0);
+	struct driven d = driven_open(kit, kit_path(kit, "."), 0);
 	struct vb_progress progress = { .bytes = 0 };
 
 	for (unsigned i = 0; i < FILES; i++) {
@@ -645,33 +277,33 @@ static void walker_stays_within_the_window(void **state)
 		snprintf(name, sizeof(name), "%u", i);
 		close(openat(kit->dir_fd, name, O_CREAT | O_WRONLY, 0600));
 	}
-	start(&d);
-	take_offers(&d, VB__TREE_AHEAD);
+	driven_start(&d);
+	driven_take_offers(&d, VB__TREE_AHEAD);
 	d.source->ops->progress(d.source, &progress);
 	assert_true(progress.counting);
 	assert_int_equal(progress.total_files, VB__TREE_AHEAD - 1);
 	/* What is wanted but not sent yet is as much ahead. */
-	assert_int_equal(want(&d, 2, 100), 0);
-	assert_int_equal(settle(&d, 200), 0);
-	take(&d, VB__BLOCK_PARCELS);
+	assert_int_equal(driven_want(&d, 2, 100), 0);
+	assert_int_equal(driven_settle(&d, 200), 0);
+	driven_take(&d, VB__BLOCK_PARCELS);
 	while (d.last_number < FILES + 1) {
-		if (next(&d) <= 0)
+		if (driven_next(&d) <= 0)
 			fail();
-		fill(&d);
+		driven_fill(&d);
 		if (d.block.flags == VB__BLOCK_OFFERS)
-			note_offers(&d);
-		assert_int_equal(settle(&d, d.last_number), 0);
+			driven_note_offers(&d);
+		assert_int_equal(driven_settle(&d, d.last_number), 0);
 	}
-	while (next(&d) > 0) {
-		fill(&d);
+	while (driven_next(&d) > 0) {
+		driven_fill(&d);
 		if (d.block.flags == VB__BLOCK_OFFERS)
-			note_offers(&d);
+			driven_note_offers(&d);
 	}
 	d.source->ops->progress(d.source, &progress);
 	assert_false(progress.counting);
 	assert_int_equal(progress.files, FILES);
 	assert_int_equal(progress.total_files, FILES);
-	end(&d);
+	driven_end(&d);
 	assert_int_equal(d.report.files, 100);
 	assert_int_equal(d.report.unchanged, FILES - 100);
 }
@@ -686,24 +318,24 @@ static void attributes_that_fit_into_no_block_are_left_out_and_told(void **state
 	memset(value, 'v', sizeof(value));
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	d = open_driven(kit, kit_path(kit, name), VB_KEEP_XATTRS);
+	d = driven_open(kit, kit_path(kit, name), VB_KEEP_XATTRS);
 	d.room = VB_BLOCK_MIN;
 	make_file(kit, name, 10);
 	if (setxattr(d.paths[0], "user.large", value, sizeof(value), 0)) {
 		print_message("no such attributes here: %s\n", strerror(errno));
 		skip();
 	}
-	start(&d);
-	take_offers(&d, 1);
+	driven_start(&d);
+	driven_take_offers(&d, 1);
 	if (!d.missed) {
-		take(&d, VB__BLOCK_OFFERS);
-		note_offers(&d);
+		driven_take(&d, VB__BLOCK_OFFERS);
+		driven_note_offers(&d);
 	}
 	assert_int_equal(d.last_file.xattrs.len, 0);
 	assert_int_equal(d.missed, 1);
-	assert_int_equal(settle(&d, 1), 0);
-	assert_int_equal(next(&d), 0);
-	end(&d);
+	assert_int_equal(driven_settle(&d, 1), 0);
+	assert_int_equal(driven_next(&d), 0);
+	driven_end(&d);
 	assert_int_equal(d.report.failed, 1);
 	assert_non_null(
 		strstr(kit->told, "n: its extended attributes are too large for a block\n"));
@@ -712,7 +344,7 @@ static void attributes_that_fit_into_no_block_are_left_out_and_told(void **state
 static void happenings_over_there_are_told_and_counted(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "file"), VB_KEEP_ARCHIVE);
 	struct vb__answer happened = {
 		.kind = VB__ANSWER_HAPPENED,
 		.happening = VB_TREE_FAILED,
@@ -723,17 +355,17 @@ static void happenings_over_there_are_told_and_counted(void **state)
 	};
 
 	make_file(kit, "file", 1);
-	start(&d);
-	take_offers(&d, 1);
-	assert_int_equal(settle(&d, 1), 0);
-	assert_int_equal(next(&d), 0);
+	driven_start(&d);
+	driven_take_offers(&d, 1);
+	assert_int_equal(driven_settle(&d, 1), 0);
+	assert_int_equal(driven_next(&d), 0);
 	/* Also when all was sent. */
-	assert_int_equal(hear(&d, happened), 0);
+	assert_int_equal(driven_hear(&d, happened), 0);
 	happened.happening = VB_TREE_DELETED;
 	happened.error = happened.native = 0;
 	happened.cause.len = 0;
-	assert_int_equal(hear(&d, happened), 0);
-	end(&d);
+	assert_int_equal(driven_hear(&d, happened), 0);
+	driven_end(&d);
 	assert_int_equal(d.report.failed, 1);
 	assert_int_equal(d.report.deleted, 1);
 	assert_string_equal(kit->told, "there failed file: No space left on device\n");
@@ -742,14 +374,14 @@ static void happenings_over_there_are_told_and_counted(void **state)
 static void missing_path_is_told_and_nothing_is_left_to_do(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "absent"), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "absent"), VB_KEEP_ARCHIVE);
 
-	start(&d);
-	take(&d, VB__BLOCK_OFFERS);
-	note_offers(&d);
+	driven_start(&d);
+	driven_take(&d, VB__BLOCK_OFFERS);
+	driven_note_offers(&d);
 	assert_int_equal(d.missed, 1);
-	assert_int_equal(next(&d), 0);
-	end(&d);
+	assert_int_equal(driven_next(&d), 0);
+	driven_end(&d);
 	assert_int_equal(d.report.failed, 1);
 	assert_string_equal(kit->told, "failed absent: No such file or directory\n");
 }
@@ -758,7 +390,7 @@ static void bad_rule_is_refused_at_once(void **state)
 {
 	static const char *const rules[] = { "nonsense", NULL };
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "."), 0);
+	struct driven d = driven_open(kit, kit_path(kit, "."), 0);
 	struct vb_error err = { .code = VB_OK };
 
 	d.options.rules = rules;
@@ -780,39 +412,39 @@ static void *cancel_soon(void *arg)
 static void waiting_for_answers_ends_when_it_is_cancelled(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
 	pthread_t thread;
 
 	make_file(kit, "a", 10);
-	start(&d);
-	take_offers(&d, 2);
+	driven_start(&d);
+	driven_take_offers(&d, 2);
 	assert_int_equal(pthread_create(&thread, NULL, cancel_soon, kit), 0);
-	assert_int_equal(next(&d), VB_ERR_INTERRUPTED);
+	assert_int_equal(driven_next(&d), VB_ERR_INTERRUPTED);
 	pthread_join(thread, NULL);
-	end(&d);
+	driven_end(&d);
 }
 
 /* With everything under way: nothing may be left, which a sanitizer sees. */
 static void closing_early_frees_what_was_handed_out(void **state)
 {
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
 
 	make_file(kit, "a", 10);
 	make_file(kit, "b", MIB);
 	make_file(kit, "c", MIB);
 	make_file(kit, "d", 10);
-	start(&d);
-	take_offers(&d, 5);
-	assert_int_equal(want(&d, 2, 2), 0);
-	assert_int_equal(next(&d), 1);
-	assert_int_equal(next(&d), 1);
-	assert_int_equal(want(&d, 4, 1), 0);
-	end(&d);
+	driven_start(&d);
+	driven_take_offers(&d, 5);
+	assert_int_equal(driven_want(&d, 2, 2), 0);
+	assert_int_equal(driven_next(&d), 1);
+	assert_int_equal(driven_next(&d), 1);
+	assert_int_equal(driven_want(&d, 4, 1), 0);
+	driven_end(&d);
 	/* And while the walker is at work, or waits. */
-	d = open_driven(kit, "/usr", VB_KEEP_ARCHIVE);
-	start(&d);
-	end(&d);
+	d = driven_open(kit, "/usr", VB_KEEP_ARCHIVE);
+	driven_start(&d);
+	driven_end(&d);
 }
 
 /* ---- several threads ---- */
@@ -882,7 +514,7 @@ static void many_threads_send_every_byte_once(void **state)
 		THREADS = 4
 	};
 	struct kit *kit = *state;
-	struct driven d = open_driven(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
+	struct driven d = driven_open(kit, kit_path(kit, "."), VB_KEEP_ARCHIVE);
 	struct crew crew = { .d = &d, .order = PTHREAD_MUTEX_INITIALIZER };
 	struct vb_progress progress = { .bytes = 0 };
 	pthread_t threads[THREADS];
@@ -895,12 +527,12 @@ static void many_threads_send_every_byte_once(void **state)
 		make_file(kit, name, i % 3 ? 1000 * i : 40000 * i);
 		total += i % 3 ? 1000 * i : 40000 * i;
 	}
-	start(&d);
-	take_offers(&d, FILES + 1);
-	assert_int_equal(want(&d, 2, FILES), 0);
+	driven_start(&d);
+	driven_take_offers(&d, FILES + 1);
+	assert_int_equal(driven_want(&d, 2, FILES), 0);
 	for (unsigned i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, work, &crew), 0);
-	assert_int_equal(settle(&d, FILES + 1), 0);
+	assert_int_equal(driven_settle(&d, FILES + 1), 0);
 	alarm(HANGS_S);
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
@@ -914,9 +546,8 @@ static void many_threads_send_every_byte_once(void **state)
 	assert_int_equal(progress.total_bytes, total);
 	assert_int_equal(progress.files, FILES);
 	assert_true(progress.name[0]);
-	end(&d);
+	driven_end(&d);
 	assert_int_equal(d.report.files, FILES);
-	assert_int_equal(d.report.sent_bytes, total);
 }
 
 #define IN_KIT(test) cmocka_unit_test_setup_teardown(test, kit_setup, kit_teardown)
@@ -933,13 +564,6 @@ int main(void)
 		IN_KIT(answers_that_make_no_sense_end_it),
 		IN_KIT(parts_that_make_no_sense_end_it),
 		IN_KIT(file_that_is_gone_or_locked_is_missed_and_the_rest_sent),
-		IN_KIT(file_that_is_newer_than_its_offer_is_sent_as_it_is),
-		IN_KIT(file_that_has_grown_too_large_for_a_parcel_comes_in_blocks),
-		IN_KIT(one_of_several_that_has_grown_comes_later),
-		IN_KIT(file_that_becomes_shorter_is_given_up),
-		IN_KIT(file_that_is_written_to_is_given_up),
-		IN_KIT(file_that_only_grows_is_sent_as_it_was),
-		IN_KIT(what_takes_the_place_of_a_file_is_not_read),
 		IN_KIT(walker_stays_within_the_window),
 		IN_KIT(attributes_that_fit_into_no_block_are_left_out_and_told),
 		IN_KIT(happenings_over_there_are_told_and_counted),
