@@ -59,8 +59,8 @@ struct vb_options {
 	/* How long connect goes on trying. 10 s. */
 	uint32_t connect_timeout_ms;
 
-	/* The listener is known to be up: who is refused does not try again. */
-	bool is_up;
+	/* It is known that somebody listens: one refusal is enough. */
+	bool listener_is_up;
 
 	/* A peer whose host is silent for so long is lost. 10 s, at least 200 ms. */
 	uint32_t peer_timeout_ms;

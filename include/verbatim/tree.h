@@ -13,8 +13,9 @@
  *	vb_session_receive_tree(session, "/backup", &options, &report, &err);
  *
  * Both return 0 when all that could be copied was: what could not is counted in
- * the report, and told by `event` as it happens, here and there. A file stands under its name only when
- * it is complete and checked. Both sides must be given the same options.
+ * the report, and told by `event` as it happens, here and there. A file stands
+ * under its name only when it is complete and checked. Both sides must be given
+ * the same options.
  */
 #ifndef VERBATIM_TREE_H
 #define VERBATIM_TREE_H
@@ -29,10 +30,9 @@ extern "C" {
 
 /* What is kept besides the contents and the names. */
 enum vb_keep {
-	VB_KEEP_MODE = 1,  /* permissions; else new files get the sender's, less the umask */
-	VB_KEEP_TIMES = 2, /* of modification, to the nanosecond */
-	VB_KEEP_OWNER =
-		4, /* user and group by name, else by number; silently not where we may not */
+	VB_KEEP_MODE = 1,      /* permissions; else new files get the sender's, less the umask */
+	VB_KEEP_TIMES = 2,     /* of modification, to the nanosecond */
+	VB_KEEP_OWNER = 4,     /* by name, else by number; silently not where we may not */
 	VB_KEEP_SYMLINKS = 8,  /* as they are; else what they point to is copied */
 	VB_KEEP_SPECIALS = 16, /* FIFOs, sockets, device nodes; else they are failures */
 	VB_KEEP_HARDLINKS = 32,

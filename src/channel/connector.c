@@ -267,11 +267,12 @@ static void pause_before(uint64_t deadline_ns, unsigned round)
 }
 
 /* Keeps an answer, unless it only says that the time was over while an earlier one says more. */
-static void keep_answer(struct candidate *c, const struct vb_error *answer, bool is_up)
+static void keep_answer(struct candidate *c, const struct vb_error *answer, bool listener_is_up)
 {
 	if (answer->code != VB_ERR_TIMEOUT || c->answer.code == VB_OK)
 		c->answer = *answer;
-	c->hopeless = is_hopeless(answer->code) || (is_up && answer->code == VB_ERR_REFUSED);
+	c->hopeless = is_hopeless(answer->code) ||
+		      (listener_is_up && answer->code == VB_ERR_REFUSED);
 }
 
 /* What takes long the first time is not the peer's fault, and does not count. */
@@ -305,7 +306,7 @@ static int try_all(struct candidate *c, unsigned count, const struct vb__setting
 				describe(*channel, c, count, &c[i]);
 				return 1;
 			}
-			keep_answer(&c[i], &answer, settings->is_up);
+			keep_answer(&c[i], &answer, settings->listener_is_up);
 			vb__log(&settings->log, VB_LOG_DEBUG, "%s over %s: %s", c[i].address->text,
 				c[i].fabric->name, answer.cause);
 			if (is_final(answer.code))

@@ -80,7 +80,7 @@ int vb__settings_from(struct vb__settings *s, const struct vb_options *options,
 		.max_message = or_default(o->max_message_bytes, DEFAULT_MESSAGE),
 		.depth = or_default(o->depth, DEFAULT_DEPTH),
 		.connect_timeout_ms = or_default(o->connect_timeout_ms, DEFAULT_TIMEOUT_MS),
-		.is_up = o->is_up,
+		.listener_is_up = o->listener_is_up,
 		.peer_timeout_ms = or_default(o->peer_timeout_ms, DEFAULT_TIMEOUT_MS),
 		.spin_us = o->spin_us == VB_SPIN_NEVER ? 0
 						       : or_default(o->spin_us, default_spin_us()),

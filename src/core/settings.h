@@ -26,7 +26,7 @@ struct vb__settings {
 	uint32_t max_message;
 	uint32_t depth;
 	uint32_t connect_timeout_ms;
-	bool is_up;
+	bool listener_is_up;
 	uint32_t peer_timeout_ms;
 	uint32_t spin_us;
 	struct vb__log log;

@@ -66,10 +66,10 @@ static void absent_client(struct side *side)
 	CHECK(strstr(err.hint, "start the receiving side"));
 	/* Where it must be up, one refusal is enough: it does not take a minute. */
 	side->options.connect_timeout_ms = 60000;
-	side->options.is_up = true;
+	side->options.listener_is_up = true;
 	CHECK_EQ(vb_channel_connect(side->address, "9", &side->options, &ch, &err), VB_ERR_REFUSED);
 	CHECK(!strstr(err.cause, "gave up"));
-	side->options.is_up = false;
+	side->options.listener_is_up = false;
 }
 
 static void late_server(struct side *side)

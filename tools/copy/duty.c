@@ -186,7 +186,7 @@ static void behind_door(const struct duty *duty, struct ending *ending)
 		return;
 	}
 	options.key = invitation.secret;
-	options.connection.is_up = true;
+	options.connection.listener_is_up = true;
 	if (vb_door_open(duty->order->tunnelled ? "127.0.0.1" : NULL, "0", &options, &door,
 			 &ending->err) == 0) {
 		invitation.port = (uint16_t)vb_door_port(door);

@@ -15,19 +15,21 @@ struct ofi_library ofi_library;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct vb_error why_not;
 
-/* libinfinipath, which Debian's libfabric brings along, takes signals over that are the program's. */
+/* libinfinipath, which Debian's libfabric brings along, takes these over. They are the program's. */
 static void *open_without_handlers(void)
 {
-	struct sigaction before[NSIG];
+	static const int taken[] = { SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGINT, SIGTERM };
+	enum {
+		COUNT = sizeof(taken) / sizeof(taken[0])
+	};
+	struct sigaction before[COUNT];
 	void *handle;
 
-	for (int i = 1; i < NSIG; i++)
-		if (sigaction(i, NULL, &before[i]) != 0)
-			before[i].sa_handler = SIG_ERR;
+	for (unsigned i = 0; i < COUNT; i++)
+		sigaction(taken[i], NULL, &before[i]);
 	handle = dlopen(SONAME, RTLD_NOW | RTLD_LOCAL);
-	for (int i = 1; i < NSIG; i++)
-		if (before[i].sa_handler != SIG_ERR)
-			sigaction(i, &before[i], NULL);
+	for (unsigned i = 0; i < COUNT; i++)
+		sigaction(taken[i], &before[i], NULL);
 	return handle;
 }
 
