@@ -85,29 +85,47 @@ end_jobs() {
 	wait
 }
 
+# try_test NAME: in a new directory, its output in $work/log
+try_test() {
+	rm -rf "${work:?}/$1"
+	mkdir "$work/$1"
+	# Not as part of a condition, where set -e would not count.
+	(
+		set -e
+		trap end_jobs EXIT
+		cd "$work/$1"
+		"$1"
+	) >"$work/log" 2>&1
+}
+
+# Who fails is tried once more, as a busy machine may be the cause; tests/tap-sum tells both failures and second tries.
 run_tests() {
-	local name status number=0 failed=0
+	local name status number=0 failed=0 again
 	echo "1..$#"
 	for name in "$@"; do
-		number=$((number + 1))
-		mkdir "$work/$name"
-		# Not as part of a condition, where set -e would not count.
-		(
-			set -e
-			trap end_jobs EXIT
-			cd "$work/$name"
-			"$name"
-		) >"$work/log" 2>&1
+		number=$((number + 1)) again=""
+		try_test "$name"
 		status=$?
+		if [ $status -ne 0 ] && [ $status -ne 77 ]; then
+			tell_failure "$name"
+			again=" # AGAIN"
+			try_test "$name"
+			status=$?
+		fi
 		case $status in
-		0) echo "ok $number - $name" ;;
+		0) echo "ok $number - $name$again" ;;
 		77) echo "ok $number - $name # SKIP $(tail -n 1 "$work/log")" ;;
 		*)
+			tell_failure "$name"
 			echo "not ok $number - $name"
-			{ cat "$work/log"; (cd "$work/$name" && tail -n 5 -- *.err /dev/null); } 2>&1 | sed 's/^/# /'
 			failed=1
 			;;
 		esac
 	done
 	exit $failed
+}
+
+tell_failure() {
+	echo "# $1 failed:"
+	{ cat "$work/log"; (cd "$work/$1" && tail -n 5 -- *.err /dev/null); } 2>&1 | sed 's/^/# /'
 }
