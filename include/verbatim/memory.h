@@ -9,7 +9,7 @@
  *	vb_grant(region, 0, 1 << 20, VB_RIGHT_WRITE, &grant, &err);
  *	vb_channel_send(channel, vb_grant_token(grant), sizeof(struct vb_token), &err);
  *	vb_notice_wait(channel, &number, &err);
- *	vb_revoke(grant, &err);
+ *	vb_revoke(grant);
  *
  * and the peer
  *
@@ -20,7 +20,7 @@
  *
  * A grant is good for the peer of this channel only. What is outside of it, was
  * revoked or never granted is refused: by vb_ functions where the token tells,
- * else by the device, which ends the channel at both ends with VB_ERR_ACCESS.
+ * else by the device, which ends the channel at both ends with VB_ERR_REMOTE_ACCESS.
  *
  * Order: accesses of one channel are carried out and complete in the order in
  * which they were posted, and before any message that is sent later. An access
@@ -70,11 +70,11 @@ int vb_grant(struct vb_region *region, size_t offset, size_t len, unsigned right
 const struct vb_token *vb_grant_token(const struct vb_grant *grant);
 
 /*
- * Takes the rights back: when it returns, nothing of the peer's reaches this memory any
- * more, whatever it returns. Frees the grant. vb_region_close and the end of the channel
+ * Takes the rights back: when it returns, nothing of the peer's reaches this
+ * memory any more. Frees the grant. vb_region_close and the end of the channel
  * revoke what is left. NULL is fine.
  */
-int vb_revoke(struct vb_grant *grant, struct vb_error *err);
+void vb_revoke(struct vb_grant *grant);
 
 /* ---- The peer's side: each returns when it has completed ---- */
 

@@ -5,6 +5,7 @@
 
 #include <verbatim/channel.h>
 #include <verbatim/error.h>
+#include <verbatim/memory.h>
 #include <verbatim/options.h>
 #include <verbatim/transfer.h>
 #include <verbatim/tree.h>

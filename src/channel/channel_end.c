@@ -78,8 +78,9 @@ int vb_channel_try_finish(struct vb_channel *ch, struct vb_error *err)
 /* What we have sent last must be with the peer, or on its way, before the endpoint goes. */
 static void await_sent(struct vb_channel *ch)
 {
-	while (!ch->failure.code && (ch->done < ch->posted || ch->end_to_confirm ||
-				     ch->control_busy || !ch->closing_sent))
+	while (!ch->failure.code &&
+	       (ch->done < ch->posted || ch->end_to_confirm || ch->control_busy ||
+		!ch->closing_sent || ch->accesses.done < ch->accesses.posted))
 		vb__channel_wait(ch, VB__NEWS_SENT);
 }
 

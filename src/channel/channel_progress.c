@@ -64,7 +64,7 @@ static unsigned on_data(struct vb_channel *ch, struct vb__slot *slot, uint32_t p
 {
 	struct vb__inbox *in = &ch->inbox;
 
-	if (ch->peer_ended || in->count + ch->lent == ch->credits.depth ||
+	if (ch->peer_ended || in->count + ch->lent + ch->notices.count == ch->credits.depth ||
 	    payload > ch->max_message)
 		return violated(ch, "data came that was not allowed");
 	in->ring[(in->first + in->count++) % ch->credits.depth] = slot->number;
@@ -98,6 +98,14 @@ static unsigned on_control(struct vb_channel *ch, enum vb__packet_kind kind)
 	}
 }
 
+/* The receive holds nothing: it is posted again, though the peer's credit stays taken for now. */
+static unsigned on_notice(struct vb_channel *ch, struct vb__slot *slot, uint32_t number)
+{
+	if (ch->peer_ended || !vb__notice_add(ch, number))
+		return violated(ch, "a notice came that was not allowed");
+	return VB__NEWS_RECEIVED | repost(ch, slot);
+}
+
 static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t received)
 {
 	struct vb__packet packet;
@@ -112,6 +120,8 @@ static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t r
 		return violated(ch, "more credits were returned than given");
 	if (packet.credits)
 		news |= VB__NEWS_ROOM;
+	if (packet.kind == VB__PACKET_DATA && packet.flags & VB__PACKET_NOTICE)
+		return news | on_notice(ch, slot, vb__notice_number(slot->bytes));
 	if (packet.kind == VB__PACKET_DATA)
 		return news | on_data(ch, slot, packet.payload);
 	news |= on_control(ch, packet.kind);
@@ -140,8 +150,12 @@ static unsigned on_completion(struct vb_channel *ch, const struct vb__completion
 {
 	if (c->kind == VB__OP_SEND)
 		return on_sent(ch, c->id, c->status == VB_OK) | (c->status ? VB__NEWS_STATE : 0);
+	if (c->id & VB__ACCESS_ID)
+		return vb__access_done(ch, c->id, c->status == VB_OK);
 	if (c->status != VB_OK)
 		return VB__NEWS_STATE;
+	if (c->has_imm)
+		return on_notice(ch, &ch->rx.slot[c->id], c->imm);
 	return on_packet(ch, &ch->rx.slot[c->id], c->len);
 }
 
@@ -267,7 +281,7 @@ static void wait_for(struct vb_channel *ch, unsigned news)
 	vb__packet_post_control(ch);
 	if (brought & news)
 		return;
-	if (spin(ch))
+	if (news != VB__NEWS_STATE && spin(ch))
 		return;
 	if (ch->sleeper_for) {
 		if (news & ~ch->sleeper_for & VB__NEWS_SENT)

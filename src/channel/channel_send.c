@@ -77,38 +77,29 @@ static void copy_pieces(uint8_t *to, const struct message *m)
 	}
 }
 
-static struct vb__mr *find_region(const struct vb_channel *ch, const struct iovec *piece, bool *ok)
-{
-	const uint8_t *addr = piece->iov_base;
-
-	for (const struct vb_region *r = ch->regions; r; r = r->next)
-		if (addr >= r->addr && piece->iov_len <= r->len &&
-		    (size_t)(addr - r->addr) <= r->len - piece->iov_len)
-			return r->mr;
-	*ok = false;
-	return NULL;
-}
-
 /* The user's memory as it is, if the fabric can take it from there. Returns how many pieces. */
 static int lend(const struct vb_channel *ch, const struct message *m, struct vb__sge *sge)
 {
-	bool anywhere = ch->ep->caps & VB__CAP_ANY_BUFFER, ok = true;
+	bool anywhere = ch->ep->caps & VB__CAP_ANY_BUFFER;
 	int n = 0;
 
 	if (m->count > (int)ch->ep->sge - 1)
 		return -1;
-	for (int i = 0; i < m->count && ok; i++) {
+	for (int i = 0; i < m->count; i++) {
 		const struct iovec *piece = &m->pieces[i];
+		const struct vb_region *region = NULL;
 
 		if (!piece->iov_len)
 			continue;
+		if (!anywhere && !(region = vb__region_find(ch, piece)))
+			return -1;
 		sge[n++] = (struct vb__sge){
 			.addr = piece->iov_base,
 			.len = piece->iov_len,
-			.mr = anywhere ? NULL : find_region(ch, piece, &ok),
+			.mr = region ? region->mr : NULL,
 		};
 	}
-	return ok ? n : -1;
+	return n;
 }
 
 static void append(struct vb_channel *ch, const struct message *m)
@@ -222,8 +213,7 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 	return 0;
 }
 
-/* Lock held. */
-static int wait_ticket(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
+int vb__channel_wait_ticket(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
 {
 	/* After a failure as well: what is posted comes back flushed. */
 	while (ch->done < ticket && (!ch->failure.code || ch->ep->outstanding))
@@ -244,7 +234,7 @@ static int64_t send_or_post(struct vb_channel *ch, struct message *m, struct vb_
 	pthread_mutex_lock(&ch->lock);
 	rc = send_message(ch, m, &ticket, err);
 	if (rc == 0 && ticket && !m->keep)
-		rc = wait_ticket(ch, ticket, err);
+		rc = vb__channel_wait_ticket(ch, ticket, err);
 	if (rc == 0 && !ticket)
 		ticket = ch->done;
 	pthread_mutex_unlock(&ch->lock);
@@ -311,74 +301,7 @@ int vb_channel_wait(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
 		rc = vb__fail_invalid(err, "wait", "ticket %lld was never given",
 				      (long long)ticket);
 	else
-		rc = wait_ticket(ch, ticket, err);
+		rc = vb__channel_wait_ticket(ch, ticket, err);
 	pthread_mutex_unlock(&ch->lock);
 	return rc;
-}
-
-static bool overlaps(const struct vb_channel *ch, const uint8_t *addr, size_t len)
-{
-	for (const struct vb_region *r = ch->regions; r; r = r->next)
-		if (addr < r->addr + r->len && r->addr < addr + len)
-			return true;
-	return false;
-}
-
-static int open_region(struct vb_channel *ch, struct vb_region *region, struct vb_error *err)
-{
-	int rc = 0;
-
-	if (overlaps(ch, region->addr, region->len))
-		return vb__fail_invalid(err, "region", "it lies over another one of this channel");
-	if (!(ch->ep->caps & VB__CAP_ANY_BUFFER))
-		rc = vb__mr_open(ch->ep, region->addr, region->len, VB__ACCESS_LOCAL, &region->mr,
-				 err);
-	if (rc)
-		return rc;
-	region->next = ch->regions;
-	ch->regions = region;
-	return 0;
-}
-
-int vb_region_open(struct vb_channel *ch, void *addr, size_t len, struct vb_region **out,
-		   struct vb_error *err)
-{
-	struct vb_region *region;
-	int rc;
-
-	vb__error_clear(err);
-	if (!addr || !len)
-		return vb__fail_invalid(err, "region", "it is empty");
-	if (len > UINTPTR_MAX - (uintptr_t)addr)
-		return vb__fail_invalid(err, "region", "it reaches beyond the end of memory");
-	region = calloc(1, sizeof(*region));
-	if (!region)
-		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
-	*region = (struct vb_region){ .channel = ch, .addr = addr, .len = len };
-	pthread_mutex_lock(&ch->lock);
-	rc = open_region(ch, region, err);
-	pthread_mutex_unlock(&ch->lock);
-	if (rc)
-		free(region);
-	else
-		*out = region;
-	return rc;
-}
-
-void vb_region_close(struct vb_region *region)
-{
-	struct vb_channel *ch;
-	struct vb_region **at;
-
-	if (!region)
-		return;
-	ch = region->channel;
-	pthread_mutex_lock(&ch->lock);
-	wait_ticket(ch, ch->posted, NULL);
-	for (at = &ch->regions; *at != region; at = &(*at)->next)
-		;
-	*at = region->next;
-	vb__mr_close(region->mr);
-	pthread_mutex_unlock(&ch->lock);
-	free(region);
 }

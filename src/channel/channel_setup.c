@@ -13,7 +13,7 @@ struct vb__ep_attr vb__channel_ep_attr(const struct vb__settings *settings)
 {
 	return (struct vb__ep_attr){
 		/* One slot more for the outbox. */
-		.send_depth = settings->depth + 1 + CONTROL_SLOTS,
+		.send_depth = settings->depth + 1 + CONTROL_SLOTS + VB__ACCESS_DEPTH,
 		.recv_depth = settings->depth + VB__CREDIT_RESERVE,
 		.sge = PIECES,
 		.settings = settings,
@@ -23,7 +23,7 @@ struct vb__ep_attr vb__channel_ep_attr(const struct vb__settings *settings)
 /* What the device granted may be less than what was wished for. */
 static unsigned possible_depth(const struct vb__ep *ep, unsigned wished)
 {
-	unsigned by_sends = ep->send_depth - 1 - CONTROL_SLOTS;
+	unsigned by_sends = ep->send_depth - 1 - CONTROL_SLOTS - 1; /* one for an access */
 	unsigned by_receives = ep->recv_depth - VB__CREDIT_RESERVE;
 	unsigned depth = by_sends < by_receives ? by_sends : by_receives;
 
@@ -32,7 +32,7 @@ static unsigned possible_depth(const struct vb__ep *ep, unsigned wished)
 
 static int check_endpoint(const struct vb__ep *ep, struct vb_error *err)
 {
-	if (ep->send_depth > 1 + CONTROL_SLOTS && ep->recv_depth > VB__CREDIT_RESERVE &&
+	if (ep->send_depth > 2 + CONTROL_SLOTS && ep->recv_depth > VB__CREDIT_RESERVE &&
 	    ep->sge >= 2 && ep->max_bytes > VB__PACKET_TRAILER)
 		return 0;
 	return vb__fail(err, &(struct vb__failure){
@@ -51,7 +51,8 @@ static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *e
 	int rc;
 
 	ch->inbox.ring = calloc(depth, sizeof(*ch->inbox.ring));
-	if (!ch->inbox.ring)
+	ch->notices.ring = calloc(depth, sizeof(*ch->notices.ring));
+	if (!ch->inbox.ring || !ch->notices.ring)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	/* One more than is posted, for the message that the user looks at. */
 	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE + 1, in, err);
@@ -86,7 +87,8 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	ch->settings = *settings;
 	ch->settings.give_up = NULL;
 	ch->pass = -1;
-	ch->posted = ch->done = ch->done_well = 1; /* tickets are positive */
+	ch->posted = ch->done = ch->done_well = 1; /* tickets are positive, as handles are */
+	ch->accesses.posted = ch->accesses.done = ch->accesses.done_well = 1;
 	pthread_mutex_init(&ch->lock, NULL);
 	pthread_cond_init(&ch->changed, NULL);
 	pthread_cond_init(&ch->flusher.wanted, NULL);
@@ -98,6 +100,9 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 		ch->max_message = (uint32_t)(ep->max_bytes - VB__PACKET_TRAILER);
 	depth = possible_depth(ep, settings->depth);
 	ch->credits = vb__credits_of(depth);
+	ch->accesses.limit = ep->send_depth - 1 - CONTROL_SLOTS - depth;
+	if (ch->accesses.limit > VB__ACCESS_DEPTH)
+		ch->accesses.limit = VB__ACCESS_DEPTH;
 	rc = open_memory(ch, depth, err);
 	if (rc == 0)
 		rc = post_receives(ch, err);
@@ -150,12 +155,13 @@ void vb__channel_destroy(struct vb_channel *ch)
 	vb__ep_close(ch->ep);
 	while ((region = ch->regions)) {
 		ch->regions = region->next;
-		free(region);
+		vb__region_free(region);
 	}
 	vb__slots_close(&ch->rx);
 	vb__slots_close(&ch->tx);
 	vb__slots_close(&ch->control);
 	free(ch->inbox.ring);
+	free(ch->notices.ring);
 	pthread_cond_destroy(&ch->flusher.wanted);
 	pthread_cond_destroy(&ch->changed);
 	pthread_mutex_destroy(&ch->lock);

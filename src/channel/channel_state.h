@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include <verbatim/channel.h>
+#include <verbatim/memory.h>
 
 #include "channel/credits.h"
 #include "channel/slots.h"
@@ -47,11 +47,30 @@ struct vb__loop {
 	unsigned watched, pending; /* news waited for; of those, what has come */
 };
 
-/* A thread for fabrics that post slowly: sends the outbox if nobody else does. */
+/*
+ * A thread for fabrics that post slowly: sends the outbox if nobody else does.
+ * It also attends to the peer's accesses where the fabric does not by itself.
+ */
 struct vb__flusher {
 	pthread_t thread;
 	pthread_cond_t wanted;
 	bool running, idle, stop;
+	bool attends;
+};
+
+/* Accesses to the peer's memory that are under way. Handles count them. */
+#define VB__ACCESS_DEPTH 64u
+struct vb__accesses {
+	unsigned limit; /* at once */
+	int64_t posted, done, done_well;
+	bool finished[VB__ACCESS_DEPTH]; /* by handle, for those that overtook others */
+	bool spoiled;			 /* one went wrong */
+};
+
+/* Numbers from the peer's vb_put_notify, which wait for vb_notice_wait. */
+struct vb__notices {
+	uint32_t *ring; /* as long as the depth: each holds a credit of the peer's */
+	unsigned first, count;
 };
 
 struct vb_channel {
@@ -81,6 +100,8 @@ struct vb_channel {
 	struct vb__flusher flusher;
 	struct vb__loop loop;
 	struct vb_region *regions;
+	struct vb__accesses accesses;
+	struct vb__notices notices;
 
 	/* Serial numbers of data packets, which are also tickets. */
 	int64_t posted, done, done_well;
@@ -103,7 +124,10 @@ struct vb_region {
 	struct vb_channel *channel;
 	uint8_t *addr;
 	size_t len;
-	struct vb__mr *mr; /* NULL where none is needed */
+	size_t mapped;	     /* bytes of ours that close gives back; 0: the user's memory */
+	struct vb__mr *mr;   /* NULL where none is needed */
+	struct vb__mr *sink; /* for the target of reads, where that needs more rights */
+	struct vb_grant *grants;
 };
 
 /* ---- channel_setup.c ---- */
@@ -153,6 +177,35 @@ int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);
 int vb__channel_check_peer_open(struct vb_channel *ch, struct vb_error *err);
 int vb__channel_check_not_ended(struct vb_channel *ch, struct vb_error *err);
 
+/* Until the buffers of this and all earlier tickets are free. */
+int vb__channel_wait_ticket(struct vb_channel *ch, int64_t ticket, struct vb_error *err);
+
+/* ---- regions.c, grants.c, access.c, notices.c: lock held ---- */
+
+/* The region that the piece lies in; NULL if in none. */
+struct vb_region *vb__region_find(const struct vb_channel *ch, const struct iovec *piece);
+
+/* After its grants and registrations are gone. */
+void vb__region_free(struct vb_region *region);
+
+/* After its rights are gone. */
+void vb__grant_free(struct vb_grant *grant);
+
+int vb__fail_no_atomics(const struct vb_channel *ch, struct vb_error *err);
+
+/* Ids of accesses. */
+#define VB__ACCESS_ID (UINT64_C(1) << 33)
+
+/* Posts an operation of the sort, when there is room for it. Returns its handle. */
+int64_t vb__access_start(struct vb_channel *ch, struct vb__op *op, struct vb_error *err);
+int vb__access_finish(struct vb_channel *ch, int64_t handle, struct vb_error *err);
+
+/* It has completed. */
+unsigned vb__access_done(struct vb_channel *ch, uint64_t id, bool well);
+
+/* A notice came; false if there is no room, which the peer knew. */
+bool vb__notice_add(struct vb_channel *ch, uint32_t number);
+
 /* ---- event_loop.c: lock held ---- */
 
 /* The descriptor; negative if it could not be made. */
@@ -191,8 +244,9 @@ void vb__inbox_release(struct vb_channel *ch);
 void vb__outbox_push(struct vb_channel *ch);
 
 /* ---- flusher.c ---- */
-bool vb__flusher_ready(struct vb_channel *ch); /* lock held; starts it, false if it cannot */
-void vb__flusher_wake(struct vb_channel *ch);  /* lock held */
-void vb__flusher_stop(struct vb_channel *ch);  /* lock not held */
+bool vb__flusher_ready(struct vb_channel *ch);	/* lock held; starts it, false if it cannot */
+void vb__flusher_wake(struct vb_channel *ch);	/* lock held */
+bool vb__flusher_attend(struct vb_channel *ch); /* lock held; from now on, false if it cannot */
+void vb__flusher_stop(struct vb_channel *ch);	/* lock not held */
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * Where posting is a system call, small messages are put together while
  * earlier ones are under way. The application may go away to do something
- * else just then; this thread sees to it that nothing stays behind. It exists only in
- * channels that have put messages together, and sleeps otherwise.
+ * else just then; this thread sees to it that nothing stays behind. And where
+ * the peer's accesses to our memory need somebody here who polls, it is the one.
+ * It exists only in channels that have put messages together or granted memory.
  */
 #include <signal.h>
 #include <time.h>
@@ -31,6 +32,10 @@ static void *flush(void *arg)
 
 	pthread_mutex_lock(&ch->lock);
 	while (!f->stop) {
+		if (!ch->outbox.slot && !ch->failure.code && f->attends) {
+			vb__channel_wait(ch, 0);
+			continue;
+		}
 		if (!ch->outbox.slot || ch->failure.code) {
 			f->idle = true;
 			pthread_cond_wait(&f->wanted, &ch->lock);
@@ -75,7 +80,18 @@ void vb__flusher_wake(struct vb_channel *ch)
 	if (f->idle) {
 		f->idle = false;
 		pthread_cond_signal(&f->wanted);
+	} else if (f->attends) {
+		vb__channel_tell(ch, VB__NEWS_STATE); /* it waits as all the others do */
 	}
+}
+
+bool vb__flusher_attend(struct vb_channel *ch)
+{
+	if (!vb__flusher_ready(ch))
+		return false;
+	ch->flusher.attends = true;
+	vb__flusher_wake(ch);
+	return true;
 }
 
 void vb__flusher_stop(struct vb_channel *ch)

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include <verbatim/channel.h>
+#include <verbatim/memory.h>
 
 #include "core/settings.h"
 #include "wire/hello.h"
@@ -44,6 +44,10 @@ unsigned vb__channel_filled(struct vb_channel *channel);
 
 /* Looks after what is under way although nobody is inside a call. True if something is. */
 bool vb__channel_tend(struct vb_channel *channel);
+
+/* As vb_grant, for memory that is used only while somebody is inside a call of this channel. */
+int vb__grant_attended(struct vb_region *region, size_t offset, size_t len, unsigned rights,
+		       struct vb_grant **grant, struct vb_error *err);
 
 /* From now on waiting is sleeping: where the CPU itself has to move the data, spinning is in its way. */
 void vb__channel_stop_spinning(struct vb_channel *channel);

@@ -108,6 +108,30 @@ void vb__mr_close(struct vb__mr *mr)
 	mr->ep->fabric->deregister(mr);
 }
 
+int vb__window_open(struct vb__ep *ep, struct vb__window **window, struct vb_error *err)
+{
+	int rc = ep->fabric->window_open(ep, window, err);
+
+	if (rc)
+		return rc;
+	(*window)->ep = ep;
+	(*window)->next = ep->windows;
+	ep->windows = *window;
+	return 0;
+}
+
+void vb__window_close(struct vb__window *window)
+{
+	struct vb__window **at;
+
+	if (!window)
+		return;
+	for (at = &window->ep->windows; *at != window; at = &(*at)->next)
+		;
+	*at = window->next;
+	window->ep->fabric->window_close(window);
+}
+
 int vb__ep_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err)
 {
 	int rc = ep->fabric->post(ep, op, err);

@@ -49,7 +49,10 @@ enum vb__ep_cap {
 	VB__CAP_ANY_BUFFER = 4, /* local buffers need no registration */
 	VB__CAP_SLOW_POST = 8,	/* posting costs a system call: worth to put messages together */
 	VB__CAP_CONNECTOR_FIRST =
-		16, /* who accepted must not send before it has received (iWARP) */
+		16,		/* who accepted must not send before it has received (iWARP) */
+	VB__CAP_WINDOW = 32,	/* VB__OP_BIND and VB__OP_UNBIND */
+	VB__CAP_SINK = 64,	/* the local target of a read needs VB__ACCESS_READ_SINK */
+	VB__CAP_ATTENDED = 128, /* the peer's reads and writes go on only while somebody polls */
 };
 
 enum vb__op_kind {
@@ -60,6 +63,8 @@ enum vb__op_kind {
 	VB__OP_READ,
 	VB__OP_FETCH_ADD,    /* one sge of 8 bytes for the former value; `operand` is added */
 	VB__OP_COMPARE_SWAP, /* likewise; `operand` is stored if the value is `compare` */
+	VB__OP_BIND,	     /* gives `access` to one sge by `window` */
+	VB__OP_UNBIND,	     /* takes it back */
 };
 
 enum vb__access {
@@ -67,7 +72,8 @@ enum vb__access {
 	VB__ACCESS_REMOTE_READ = 1,
 	VB__ACCESS_REMOTE_WRITE = 2,
 	VB__ACCESS_REMOTE_ATOMIC = 4,
-	VB__ACCESS_READ_SINK = 8, /* local target of VB__OP_READ (iWARP needs to know) */
+	VB__ACCESS_READ_SINK = 8, /* local target of VB__OP_READ, see VB__CAP_SINK */
+	VB__ACCESS_BINDABLE = 16, /* windows can be bound to it */
 };
 
 /* Registered memory. Belongs to its endpoint, and goes with it at the latest. */
@@ -78,6 +84,13 @@ struct vb__mr {
 	size_t len;
 	uint64_t remote_addr; /* what the peer must use as the address of byte 0 */
 	uint64_t remote_key;
+};
+
+/* Rights on a part of registered memory, which are given and taken by posting. Belongs to its endpoint. */
+struct vb__window {
+	struct vb__ep *ep;
+	struct vb__window *next;
+	uint64_t remote_key; /* as it was bound last; the address is the memory's own */
 };
 
 struct vb__sge {
@@ -97,6 +110,8 @@ struct vb__op {
 	uint64_t remote_addr, remote_key; /* for all but send and receive */
 	uint64_t operand, compare;
 	uint32_t imm;
+	struct vb__window *window;
+	unsigned access; /* of enum vb__access, for VB__OP_BIND */
 };
 
 struct vb__completion {
@@ -132,6 +147,7 @@ struct vb__ep {
 	uint8_t peer_data[VB__PRIVATE_DATA];
 	size_t peer_data_len; /* may be padded by the fabric */
 	struct vb__mr *mrs;
+	struct vb__window *windows;
 };
 
 /* A listening endpoint. */
@@ -178,6 +194,8 @@ struct vb__fabric {
 	int (*register_memory)(struct vb__ep *ep, void *addr, size_t len, unsigned access,
 			       struct vb__mr **mr, struct vb_error *err);
 	void (*deregister)(struct vb__mr *mr);
+	int (*window_open)(struct vb__ep *ep, struct vb__window **window, struct vb_error *err);
+	void (*window_close)(struct vb__window *window);
 
 	int (*post)(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
 	int (*poll)(struct vb__ep *ep, struct vb__completion *done, int max);
@@ -238,6 +256,10 @@ void vb__request_reject(struct vb__request *request, const void *data, size_t le
 int vb__mr_open(struct vb__ep *ep, void *addr, size_t len, unsigned access, struct vb__mr **mr,
 		struct vb_error *err);
 void vb__mr_close(struct vb__mr *mr);
+
+/* With VB__CAP_WINDOW. Closing unbinds it, and comes before the closing of the memory. */
+int vb__window_open(struct vb__ep *ep, struct vb__window **window, struct vb_error *err);
+void vb__window_close(struct vb__window *window);
 
 /* Posts an operation. The caller keeps to send_depth and recv_depth. */
 int vb__ep_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);

@@ -18,6 +18,8 @@ void vb__packet_encode(uint8_t to[VB__PACKET_TRAILER], const struct vb__packet *
 
 static bool data_makes_sense(const struct vb__packet *p)
 {
+	if (p->flags == VB__PACKET_NOTICE)
+		return p->messages == 0 && p->payload == VB__NOTICE_BYTES;
 	if (p->flags & ~VB__PACKET_FRAMED)
 		return false;
 	if (p->flags & VB__PACKET_FRAMED)
@@ -46,6 +48,16 @@ bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t re
 		return data_makes_sense(packet);
 	return packet->kind >= VB__PACKET_END && packet->kind <= VB__PACKET_CLOSING &&
 	       !packet->payload && !packet->messages && !packet->flags;
+}
+
+void vb__notice_encode(uint8_t to[VB__NOTICE_BYTES], uint32_t number)
+{
+	vb__put32(to, number);
+}
+
+uint32_t vb__notice_number(const uint8_t from[VB__NOTICE_BYTES])
+{
+	return vb__get32(from);
 }
 
 uint8_t *vb__frame_begin(uint8_t *to, size_t len)

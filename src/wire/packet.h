@@ -25,6 +25,7 @@ enum vb__packet_kind {
 
 enum vb__packet_flag {
 	VB__PACKET_FRAMED = 1, /* DATA: the payload is a run of frames */
+	VB__PACKET_NOTICE = 2, /* DATA: no message, the payload is a number */
 };
 
 struct vb__packet {
@@ -41,6 +42,11 @@ void vb__packet_encode(uint8_t to[VB__PACKET_TRAILER], const struct vb__packet *
 
 /* `from` is the whole packet as it was received. False: the peer breaks the protocol. */
 bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t received);
+
+/* The payload of a notice. */
+#define VB__NOTICE_BYTES 4u
+void vb__notice_encode(uint8_t to[VB__NOTICE_BYTES], uint32_t number);
+uint32_t vb__notice_number(const uint8_t from[VB__NOTICE_BYTES]);
 
 /* The room that a message of `len` bytes takes among frames. */
 static inline size_t vb__frame_room(size_t len)

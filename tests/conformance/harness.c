@@ -377,11 +377,12 @@ static int run_lists(const struct test *const *lists, int *number, bool count_on
 
 static int run_all(int *number, bool count_only)
 {
-	static const struct test *const threads[] = { thread_tests, lend_thread_tests, crew_tests,
-						      NULL };
+	static const struct test *const threads[] = { thread_tests, lend_thread_tests,
+						      memory_thread_tests, crew_tests, NULL };
 	static const struct test *const others[] = {
-		channel_tests, end_tests,      stranger_tests, fabric_tests, lend_tests,
-		pass_tests,    transfer_tests, failure_tests,  door_tests,   NULL
+		channel_tests, end_tests,  stranger_tests, fabric_tests,  lend_tests,
+		memory_tests,  pass_tests, transfer_tests, failure_tests, door_tests,
+		NULL
 	};
 	int failed = run_lists(threads, number, count_only);
 

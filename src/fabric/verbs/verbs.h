@@ -59,6 +59,11 @@ struct verbs_mr {
 	struct ibv_mr *mr;
 };
 
+struct verbs_window {
+	struct vb__window base;
+	struct ibv_mw *mw;
+};
+
 struct verbs_pep {
 	struct vb__pep base;
 	struct rdma_event_channel *cm;
@@ -135,6 +140,8 @@ int verbs_cm_open(struct rdma_event_channel **cm, struct vb_error *err);
 int verbs_register(struct vb__ep *ep, void *addr, size_t len, unsigned access, struct vb__mr **mr,
 		   struct vb_error *err);
 void verbs_deregister(struct vb__mr *mr);
+int verbs_window_open(struct vb__ep *ep, struct vb__window **window, struct vb_error *err);
+void verbs_window_close(struct vb__window *window);
 int verbs_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
 int verbs_poll(struct vb__ep *ep, struct vb__completion *done, int max);
 int verbs_arm(struct vb__ep *ep, bool arrivals_only);

@@ -33,9 +33,12 @@ static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, st
 	ep->iwarp = ep->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	ep->initiator_depth = (uint8_t)within(READS_AT_ONCE, device.max_qp_init_rd_atom);
 	ep->responder_resources = (uint8_t)within(READS_AT_ONCE, device.max_qp_rd_atom);
-	ep->base.caps |= ep->iwarp ? VB__CAP_CONNECTOR_FIRST : VB__CAP_WRITE_IMM;
+	ep->base.caps |= ep->iwarp ? VB__CAP_CONNECTOR_FIRST | VB__CAP_SINK : VB__CAP_WRITE_IMM;
 	if (device.atomic_cap != IBV_ATOMIC_NONE)
 		ep->base.caps |= VB__CAP_ATOMIC;
+	if (device.device_cap_flags &
+	    (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B))
+		ep->base.caps |= VB__CAP_WINDOW;
 	return 0;
 }
 
@@ -130,6 +133,8 @@ void verbs_queues_close(struct verbs_ep *ep)
 	ep->unacked = 0;
 	if (ep->id && ep->id->qp)
 		rdma_destroy_qp(ep->id);
+	while (ep->base.windows)
+		vb__window_close(ep->base.windows);
 	while (ep->base.mrs)
 		vb__mr_close(ep->base.mrs);
 	if (ep->probe.mr)

@@ -24,6 +24,8 @@ static int access_flags(unsigned access, bool iwarp)
 	/* On iWARP the answer to a read is a write of the peer's. */
 	if ((access & VB__ACCESS_READ_SINK) && iwarp)
 		flags |= IBV_ACCESS_REMOTE_WRITE;
+	if (access & VB__ACCESS_BINDABLE)
+		flags |= IBV_ACCESS_MW_BIND;
 	return flags;
 }
 
@@ -54,6 +56,32 @@ void verbs_deregister(struct vb__mr *base)
 
 	ibv_dereg_mr(mr->mr);
 	free(mr);
+}
+
+int verbs_window_open(struct vb__ep *base, struct vb__window **out, struct vb_error *err)
+{
+	struct verbs_ep *ep = (struct verbs_ep *)base;
+	struct verbs_window *window = calloc(1, sizeof(*window));
+
+	if (!window)
+		return verbs_fail(err, ENOMEM, "calloc", NULL);
+	window->mw = ibv_alloc_mw(ep->pd, IBV_MW_TYPE_2);
+	if (!window->mw) {
+		int rc = verbs_fail(err, errno, "ibv_alloc_mw", base->device);
+
+		free(window);
+		return rc;
+	}
+	*out = &window->base;
+	return 0;
+}
+
+void verbs_window_close(struct vb__window *base)
+{
+	struct verbs_window *window = (struct verbs_window *)base;
+
+	ibv_dealloc_mw(window->mw);
+	free(window);
 }
 
 static size_t gather(struct ibv_sge *to, const struct vb__op *op)
@@ -98,11 +126,36 @@ static const enum ibv_wr_opcode opcodes[] = {
 	[VB__OP_READ] = IBV_WR_RDMA_READ,
 	[VB__OP_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
 	[VB__OP_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
+	[VB__OP_BIND] = IBV_WR_BIND_MW,
+	[VB__OP_UNBIND] = IBV_WR_LOCAL_INV,
 };
+
+/* Every binding has a key of its own, so that an old one is of no use. */
+static void fill_bind(struct ibv_send_wr *wr, const struct vb__op *op)
+{
+	struct verbs_window *window = (struct verbs_window *)op->window;
+
+	window->mw->rkey = ibv_inc_rkey(window->mw->rkey);
+	window->base.remote_key = window->mw->rkey;
+	wr->num_sge = 0;
+	wr->bind_mw.mw = window->mw;
+	wr->bind_mw.rkey = window->mw->rkey;
+	wr->bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = ((struct verbs_mr *)op->sge->mr)->mr,
+		.addr = (uintptr_t)op->sge->addr,
+		.length = op->sge->len,
+		.mw_access_flags = (unsigned)access_flags(op->access, false) &
+				   ~(unsigned)IBV_ACCESS_LOCAL_WRITE,
+	};
+}
 
 static void fill_remote(struct ibv_send_wr *wr, const struct vb__op *op)
 {
-	if (op->kind == VB__OP_FETCH_ADD || op->kind == VB__OP_COMPARE_SWAP) {
+	if (op->kind == VB__OP_BIND) {
+		fill_bind(wr, op);
+	} else if (op->kind == VB__OP_UNBIND) {
+		wr->invalidate_rkey = (uint32_t)op->window->remote_key;
+	} else if (op->kind == VB__OP_FETCH_ADD || op->kind == VB__OP_COMPARE_SWAP) {
 		bool swap = op->kind == VB__OP_COMPARE_SWAP;
 
 		wr->wr.atomic.remote_addr = op->remote_addr;
@@ -126,9 +179,12 @@ static bool goes_inline(const struct verbs_ep *ep, const struct vb__op *op, size
 
 static int check(const struct verbs_ep *ep, const struct vb__op *op, struct vb_error *err)
 {
-	unsigned needs = op->kind == VB__OP_WRITE_IMM	? VB__CAP_WRITE_IMM
-			 : op->kind >= VB__OP_FETCH_ADD ? VB__CAP_ATOMIC
-							: 0;
+	static const unsigned caps[] = {
+		[VB__OP_WRITE_IMM] = VB__CAP_WRITE_IMM, [VB__OP_FETCH_ADD] = VB__CAP_ATOMIC,
+		[VB__OP_COMPARE_SWAP] = VB__CAP_ATOMIC, [VB__OP_BIND] = VB__CAP_WINDOW,
+		[VB__OP_UNBIND] = VB__CAP_WINDOW,
+	};
+	unsigned needs = caps[op->kind];
 
 	if (ep->base.state == VB__EP_DOWN)
 		return vb__fail_again(err, &ep->base.down);
@@ -138,8 +194,9 @@ static int check(const struct verbs_ep *ep, const struct vb__op *op, struct vb_e
 	if (needs & ~ep->base.caps)
 		return vb__fail(err, &(struct vb__failure){
 					     .code = VB_ERR_UNSUPPORTED,
-					     .operation = needs == VB__CAP_ATOMIC
-								  ? "atomics"
+					     .operation = needs == VB__CAP_ATOMIC ? "atomics"
+							  : needs == VB__CAP_WINDOW
+								  ? "memory windows"
 								  : "write with immediate data",
 					     .object = ep->base.device,
 					     .cause = "not supported by this device",

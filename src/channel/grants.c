@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grants: the peer's rights on a part of our memory. By a memory window where
+ * the device has them, which is cheap to give and to take; else by a
+ * registration of just that part.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "channel/channel_state.h"
+#include "channel/inside.h"
+#include "wire/token.h"
+
+struct vb_grant {
+	struct vb_grant *next; /* of its region */
+	struct vb_region *region;
+	struct vb__window *window; /* one of the two */
+	struct vb__mr *mr;
+	struct vb_token token;
+};
+
+_Static_assert(sizeof(struct vb_token) == VB__TOKEN_LENGTH, "a token is what the wire has");
+
+static unsigned access_of(unsigned rights)
+{
+	return (rights & VB_RIGHT_READ ? VB__ACCESS_REMOTE_READ : 0) |
+	       (rights & VB_RIGHT_WRITE ? VB__ACCESS_REMOTE_WRITE : 0) |
+	       (rights & VB_RIGHT_ATOMIC ? VB__ACCESS_REMOTE_ATOMIC : 0);
+}
+
+int vb__fail_no_atomics(const struct vb_channel *ch, struct vb_error *err)
+{
+	char cause[128];
+
+	snprintf(cause, sizeof(cause), "not supported by %s over %s", ch->ep->device,
+		 ch->ep->fabric->name);
+	return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_UNSUPPORTED,
+						    .operation = "atomics with",
+						    .object = ch->ep->peer,
+						    .cause = cause });
+}
+
+static int check(const struct vb_region *region, size_t offset, size_t len, unsigned rights,
+		 struct vb_error *err)
+{
+	if (offset > region->len || len > region->len - offset)
+		return vb__fail_invalid(err, "grant", "it reaches beyond the region");
+	if (!len)
+		return vb__fail_invalid(err, "grant", "it is empty");
+	if (!rights || rights & ~(unsigned)(VB_RIGHT_READ | VB_RIGHT_WRITE | VB_RIGHT_ATOMIC))
+		return vb__fail_invalid(err, "grant", "there are no such rights");
+	if (rights & VB_RIGHT_ATOMIC && !(region->channel->ep->caps & VB__CAP_ATOMIC))
+		return vb__fail_no_atomics(region->channel, err);
+	return 0;
+}
+
+/* Lock held, as in all that follows. */
+static int bind_window(struct vb_grant *g, struct vb__sge memory, unsigned access,
+		       struct vb_error *err)
+{
+	struct vb_channel *ch = g->region->channel;
+	struct vb__op op = { .kind = VB__OP_BIND, .sge = &memory, .sge_count = 1, .access = access };
+	int64_t handle;
+	int rc = vb__window_open(ch->ep, &g->window, err);
+
+	if (rc)
+		return rc;
+	op.window = g->window;
+	handle = vb__access_start(ch, &op, err);
+	return handle < 0 ? (int)handle : vb__access_finish(ch, handle, err);
+}
+
+static int give(struct vb_grant *g, size_t offset, size_t len, unsigned rights,
+		struct vb_error *err)
+{
+	struct vb_region *region = g->region;
+	struct vb__ep *ep = region->channel->ep;
+	uint8_t *addr = region->addr + offset;
+	struct vb__token_fields fields = { .rights = rights, .len = len };
+	int rc;
+
+	if (region->channel->failure.code)
+		return vb__fail_again(err, &region->channel->failure);
+	if (ep->caps & VB__CAP_WINDOW) {
+		rc = bind_window(g, (struct vb__sge){ .addr = addr, .len = len, .mr = region->mr },
+				 access_of(rights), err);
+		fields.addr = (uintptr_t)addr;
+		fields.key = g->window ? g->window->remote_key : 0;
+	} else {
+		rc = vb__mr_open(ep, addr, len, access_of(rights), &g->mr, err);
+		fields.addr = g->mr ? g->mr->remote_addr : 0;
+		fields.key = g->mr ? g->mr->remote_key : 0;
+	}
+	vb__token_encode(g->token.bytes, &fields);
+	return rc;
+}
+
+/* The rights end here, if they have not. */
+static void take(struct vb_grant *g)
+{
+	vb__window_close(g->window);
+	vb__mr_close(g->mr);
+	g->window = NULL;
+	g->mr = NULL;
+}
+
+void vb__grant_free(struct vb_grant *g)
+{
+	struct vb_grant **at;
+
+	for (at = &g->region->grants; *at != g; at = &(*at)->next)
+		;
+	*at = g->next;
+	free(g);
+}
+
+static int attend(struct vb_channel *ch, struct vb_error *err)
+{
+	if (!(ch->ep->caps & VB__CAP_ATTENDED) || vb__flusher_attend(ch))
+		return 0;
+	return vb__fail_errno(err, EAGAIN, "pthread_create", "for the peer's accesses");
+}
+
+static int grant(struct vb_region *region, size_t offset, size_t len, unsigned rights,
+		 bool attended, struct vb_grant **out, struct vb_error *err)
+{
+	struct vb_channel *ch = region->channel;
+	struct vb_grant *g;
+	int rc = check(region, offset, len, rights, err);
+
+	if (rc)
+		return rc;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	pthread_mutex_lock(&ch->lock);
+	*g = (struct vb_grant){ .region = region, .next = region->grants };
+	region->grants = g;
+	rc = attended ? 0 : attend(ch, err);
+	if (rc == 0)
+		rc = give(g, offset, len, rights, err);
+	if (rc) {
+		take(g);
+		vb__grant_free(g);
+	} else {
+		*out = g;
+	}
+	pthread_mutex_unlock(&ch->lock);
+	return rc;
+}
+
+int vb_grant(struct vb_region *region, size_t offset, size_t len, unsigned rights,
+	     struct vb_grant **out, struct vb_error *err)
+{
+	vb__error_clear(err);
+	return grant(region, offset, len, rights, false, out, err);
+}
+
+int vb__grant_attended(struct vb_region *region, size_t offset, size_t len, unsigned rights,
+		       struct vb_grant **out, struct vb_error *err)
+{
+	return grant(region, offset, len, rights, true, out, err);
+}
+
+const struct vb_token *vb_grant_token(const struct vb_grant *g)
+{
+	return &g->token;
+}
+
+void vb_revoke(struct vb_grant *g)
+{
+	struct vb_channel *ch;
+	struct vb__op op = { .kind = VB__OP_UNBIND };
+	int64_t handle;
+
+	if (!g)
+		return;
+	ch = g->region->channel;
+	pthread_mutex_lock(&ch->lock);
+	op.window = g->window;
+	/* If it fails the connection is down, and the rights with it. */
+	if (g->window && (handle = vb__access_start(ch, &op, NULL)) > 0)
+		vb__access_finish(ch, handle, NULL);
+	take(g);
+	vb__grant_free(g);
+	pthread_mutex_unlock(&ch->lock);
+}

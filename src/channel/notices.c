@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notices: numbers that come behind the bytes of a put. Each takes a credit until it is looked at. */
+#include "channel/channel_state.h"
+
+bool vb__notice_add(struct vb_channel *ch, uint32_t number)
+{
+	struct vb__notices *n = &ch->notices;
+
+	if (n->count + ch->inbox.count + ch->lent >= ch->credits.depth)
+		return false;
+	n->ring[(n->first + n->count++) % ch->credits.depth] = number;
+	return true;
+}
+
+static void take(struct vb_channel *ch, uint32_t *number)
+{
+	struct vb__notices *n = &ch->notices;
+
+	*number = n->ring[n->first];
+	n->first = (n->first + 1) % ch->credits.depth;
+	n->count--;
+	ch->credits.owed++;
+	vb__packet_post_control(ch);
+}
+
+static int next(struct vb_channel *ch, uint32_t *number, bool blocking, struct vb_error *err)
+{
+	int rc = 0;
+
+	vb__error_clear(err);
+	pthread_mutex_lock(&ch->lock);
+	while (!ch->notices.count) {
+		rc = vb__channel_check_not_ended(ch, err);
+		if (rc)
+			break;
+		vb__outbox_push(ch);
+		if (blocking)
+			vb__channel_wait(ch, VB__NEWS_RECEIVED);
+		else if (vb__channel_would_block(ch, VB__NEWS_RECEIVED)) {
+			rc = VB_ERR_AGAIN;
+			break;
+		}
+	}
+	if (rc == 0)
+		take(ch, number);
+	pthread_mutex_unlock(&ch->lock);
+	return rc;
+}
+
+int vb_notice_wait(struct vb_channel *ch, uint32_t *number, struct vb_error *err)
+{
+	return next(ch, number, true, err);
+}
+
+int vb_notice_try(struct vb_channel *ch, uint32_t *number, struct vb_error *err)
+{
+	return next(ch, number, false, err);
+}

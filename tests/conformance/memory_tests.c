@@ -1,0 +1,717 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One-sided memory: what is granted can be reached, and nothing else. The server owns it. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <verbatim/memory.h>
+
+#include "channel/channel_state.h"
+#include "harness.h"
+#include "wire/token.h"
+
+#define KIB 1024u
+#define ALL_BUT_ATOMIC (VB_RIGHT_READ | VB_RIGHT_WRITE)
+
+/* ---- The owner ---- */
+
+static struct vb_region *alloc_well(struct vb_channel *ch, size_t len)
+{
+	struct vb_error err;
+	struct vb_region *region;
+
+	if (vb_region_alloc(ch, len, &region, &err) != 0)
+		fail_with(&err, "allocate a region");
+	CHECK_EQ(vb_region_len(region), len);
+	return region;
+}
+
+static struct vb_grant *grant_well(struct vb_region *region, size_t offset, size_t len,
+				   unsigned rights)
+{
+	struct vb_error err;
+	struct vb_grant *grant;
+
+	if (vb_grant(region, offset, len, rights, &grant, &err) != 0)
+		fail_with(&err, "grant");
+	return grant;
+}
+
+static struct vb_grant *grant_and_tell(struct vb_channel *ch, struct vb_region *region,
+				       size_t offset, size_t len, unsigned rights)
+{
+	struct vb_grant *grant = grant_well(region, offset, len, rights);
+
+	send_well(ch, vb_grant_token(grant), sizeof(struct vb_token));
+	return grant;
+}
+
+static uint32_t notice_well(struct vb_channel *ch)
+{
+	struct vb_error err;
+	uint32_t number;
+
+	if (vb_notice_wait(ch, &number, &err) != 0)
+		fail_with(&err, "wait for a notice");
+	return number;
+}
+
+/* ---- The peer ---- */
+
+static struct vb_token token_well(struct vb_channel *ch)
+{
+	struct vb_token token;
+	const void *message;
+
+	CHECK_EQ(recv_well(ch, &message), sizeof(token));
+	memcpy(&token, message, sizeof(token));
+	return token;
+}
+
+static void put_well(struct vb_channel *ch, const struct vb_token *token, uint64_t offset,
+		     const void *data, size_t len)
+{
+	struct vb_error err;
+
+	if (vb_put(ch, token, offset, data, len, &err) != 0)
+		fail_with(&err, "put");
+}
+
+static void get_well(struct vb_channel *ch, const struct vb_token *token, uint64_t offset,
+		     void *data, size_t len)
+{
+	struct vb_error err;
+
+	if (vb_get(ch, token, offset, data, len, &err) != 0)
+		fail_with(&err, "get");
+}
+
+/* The peer's side refused: over libfabric this looks like a peer that is gone. */
+static void expect_refused(struct vb_channel *ch, const struct vb_error *err)
+{
+	if (ch->ep->fabric->id != VB_FABRIC_OFI)
+		CHECK_EQ(err->code, VB_ERR_REMOTE_ACCESS);
+	else
+		CHECK_EQ(err->code, VB_ERR_LOST);
+	CHECK(strstr(err->hint, "granted"));
+}
+
+/* Until the connection is gone; returns why. */
+static int await_end(struct vb_channel *ch)
+{
+	const void *message;
+	struct vb_error err;
+	ssize_t n;
+
+	while ((n = vb_channel_recv(ch, &message, &err)) >= 0)
+		;
+	return (int)n;
+}
+
+/* ---- Put and get, with an owner who does nothing ---- */
+
+#define ROOM (300 * KIB)
+
+static void idle_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, ROOM);
+	uint8_t *memory = vb_region_addr(region);
+
+	for (size_t i = 0; i < ROOM; i++)
+		CHECK_EQ(memory[i], 0);
+	fill(memory, 100 * KIB, 1);
+	grant_and_tell(ch, region, 0, ROOM, ALL_BUT_ATOMIC);
+	await_step(side, 0); /* outside of the library */
+	CHECK(is_filled(memory + 100 * KIB, 200 * KIB, 2));
+	CHECK(is_filled(memory + 3, 40, 3));
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void idle_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint8_t *data = malloc(ROOM);
+	uint64_t len;
+	unsigned rights;
+
+	CHECK_EQ(vb_token_read(&token, &len, &rights, NULL), 0);
+	CHECK_EQ(len, ROOM);
+	CHECK_EQ(rights, ALL_BUT_ATOMIC);
+	get_well(ch, &token, 0, data, 100 * KIB);
+	CHECK(is_filled(data, 100 * KIB, 1));
+	fill(data, 200 * KIB, 2);
+	put_well(ch, &token, 100 * KIB, data, 200 * KIB);
+	get_well(ch, &token, 299 * KIB, data, 0);
+	fill(data, 40, 3);
+	put_well(ch, &token, 3, data, 40);
+	memset(data, 0, 40);
+	get_well(ch, &token, 3, data, 40);
+	CHECK(is_filled(data, 40, 3));
+	free(data);
+	signal_step(side, 0);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+/* ---- Larger than any one operation of the fabric need be ---- */
+
+#define LARGE (9u << 20)
+
+static void large_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, LARGE);
+
+	grant_and_tell(ch, region, 0, LARGE, ALL_BUT_ATOMIC);
+	CHECK_EQ(notice_well(ch), 7);
+	CHECK(is_filled(vb_region_addr(region), LARGE, 9));
+	send_well(ch, "go on", 5);
+	expect_eof(ch);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void large_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint8_t *data = malloc(LARGE);
+	struct vb_error err;
+	const void *message;
+
+	fill(data, LARGE, 9);
+	if (vb_put_notify(ch, &token, 0, data, LARGE, 7, &err) != 0)
+		fail_with(&err, "put and notify");
+	CHECK_EQ(recv_well(ch, &message), 5);
+	memset(data, 0, LARGE);
+	get_well(ch, &token, 0, data, LARGE);
+	CHECK(is_filled(data, LARGE, 9));
+	free(data);
+	close_well(ch);
+}
+
+/* ---- What the token tells is refused here, and nothing is broken ---- */
+
+static void told_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, 8 * KIB);
+	struct vb_error err;
+	struct vb_grant *grant;
+
+	CHECK_EQ(vb_grant(region, 4 * KIB, 4 * KIB + 1, VB_RIGHT_READ, &grant, &err),
+		 VB_ERR_INVALID);
+	CHECK_EQ(vb_grant(region, 0, 0, VB_RIGHT_READ, &grant, &err), VB_ERR_INVALID);
+	CHECK_EQ(vb_grant(region, 0, 8, 0, &grant, &err), VB_ERR_INVALID);
+	CHECK_EQ(vb_grant(region, 0, 8, 8, &grant, &err), VB_ERR_INVALID);
+	grant_and_tell(ch, region, 0, 4 * KIB, VB_RIGHT_READ);
+	grant_and_tell(ch, region, 4 * KIB, 4 * KIB, VB_RIGHT_WRITE);
+	expect_eof(ch);
+	close_well(ch); /* the region goes with it */
+}
+
+static void told_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token readable = token_well(ch), writable = token_well(ch), none = { { 0 } };
+	uint8_t data[64] = { 0 };
+	struct vb_error err;
+
+	CHECK_EQ(vb_put(ch, &readable, 0, data, 1, &err), VB_ERR_REMOTE_ACCESS);
+	CHECK_EQ(vb_get(ch, &writable, 0, data, 1, &err), VB_ERR_REMOTE_ACCESS);
+	CHECK_EQ(vb_get(ch, &readable, 4 * KIB - 63, data, 64, &err), VB_ERR_REMOTE_ACCESS);
+	CHECK(strstr(err.cause, "64 bytes at 4033"));
+	CHECK_EQ(vb_get(ch, &readable, UINT64_MAX, data, 64, &err), VB_ERR_REMOTE_ACCESS);
+	CHECK_EQ(vb_put(ch, &none, 0, data, 1, &err), VB_ERR_INVALID);
+	CHECK_EQ(vb_token_read(&none, NULL, NULL, &err), VB_ERR_INVALID);
+	get_well(ch, &readable, 4 * KIB - 64, data, 64);
+	put_well(ch, &writable, 4 * KIB - 64, data, 64);
+	close_well(ch);
+}
+
+/* ---- What the token does not tell is refused over there ---- */
+
+static void revoked_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, 64 * KIB);
+	struct vb_grant *grant = grant_and_tell(ch, region, 0, 64 * KIB, VB_RIGHT_WRITE);
+
+	CHECK_EQ(notice_well(ch), 1);
+	CHECK(is_filled(vb_region_addr(region), 64 * KIB, 1));
+	vb_revoke(grant);
+	memset(vb_region_addr(region), 0x55, 64 * KIB);
+	send_well(ch, "revoked", 7);
+	CHECK(await_end(ch) < 0);
+	for (size_t i = 0; i < 64 * KIB; i++)
+		CHECK_EQ(((uint8_t *)vb_region_addr(region))[i], 0x55);
+	vb_region_close(region);
+	vb_channel_abort(ch);
+}
+
+static void revoked_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint8_t *data = malloc(64 * KIB);
+	struct vb_error err;
+	const void *message;
+
+	fill(data, 64 * KIB, 1);
+	if (vb_put_notify(ch, &token, 0, data, 64 * KIB, 1, &err) != 0)
+		fail_with(&err, "put and notify");
+	CHECK_EQ(recv_well(ch, &message), 7);
+	vb_put(ch, &token, 0, data, 64 * KIB, &err);
+	expect_refused(ch, &err);
+	vb_put(ch, &token, 0, data, 64 * KIB, &err); /* it stays so */
+	expect_refused(ch, &err);
+	free(data);
+	vb_channel_abort(ch);
+}
+
+/* The middle of the region is granted; a forged token claims all of it. */
+static void forged_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, 12 * KIB);
+
+	memset(vb_region_addr(region), 0x55, 12 * KIB);
+	grant_and_tell(ch, region, 4 * KIB, 4 * KIB, VB_RIGHT_READ | VB_RIGHT_WRITE);
+	CHECK(await_end(ch) < 0);
+	for (size_t i = 0; i < 12 * KIB; i++)
+		CHECK_EQ(((uint8_t *)vb_region_addr(region))[i], 0x55);
+	vb_channel_abort(ch);
+}
+
+static void forge(struct vb_token *token, int64_t move, uint64_t len)
+{
+	struct vb__token_fields fields;
+
+	CHECK(vb__token_decode(&fields, token->bytes));
+	fields.addr += (uint64_t)move;
+	fields.len = len;
+	vb__token_encode(token->bytes, &fields);
+}
+
+static void longer_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint8_t data[8 * KIB] = { 0 };
+	struct vb_error err;
+
+	forge(&token, 0, 8 * KIB);
+	vb_put(ch, &token, 4 * KIB, data, 4 * KIB, &err);
+	expect_refused(ch, &err);
+	vb_channel_abort(ch);
+}
+
+static void reading_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint8_t data[4 * KIB] = { 0 };
+	struct vb_error err;
+
+	forge(&token, 0, 8 * KIB);
+	vb_get(ch, &token, 4 * KIB, data, 4 * KIB, &err);
+	expect_refused(ch, &err);
+	vb_channel_abort(ch);
+}
+
+/* ---- Notices ---- */
+
+#define NOTICES 200u
+
+static void notices_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, NOTICES * 8);
+	const uint64_t *memory = vb_region_addr(region);
+	const void *message;
+
+	grant_and_tell(ch, region, 0, NOTICES * 8, VB_RIGHT_WRITE);
+	for (uint32_t i = 0; i < NOTICES; i++) {
+		CHECK_EQ(notice_well(ch), i);
+		CHECK_EQ(memory[i], i + 1);
+		if (i % 10 == 0)
+			CHECK_EQ(recv_well(ch, &message), i);
+	}
+	CHECK_EQ(notice_well(ch), UINT32_MAX); /* without any bytes */
+	CHECK_EQ(vb_notice_wait(ch, &(uint32_t){ 0 }, NULL), VB_ERR_EOF);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void notices_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint8_t message[NOTICES] = { 0 };
+	struct vb_error err;
+
+	for (uint32_t i = 0; i < NOTICES; i++) {
+		uint64_t value = i + 1;
+
+		if (vb_put_notify(ch, &token, i * 8, &value, 8, i, &err) != 0)
+			fail_with(&err, "put and notify");
+		if (i % 10 == 0)
+			send_well(ch, message, i);
+	}
+	if (vb_put_notify(ch, &token, 0, NULL, 0, UINT32_MAX, &err) != 0)
+		fail_with(&err, "notify");
+	close_well(ch);
+}
+
+static void loop_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, 8);
+	uint32_t number, next = 0;
+	int rc;
+
+	grant_and_tell(ch, region, 0, 8, VB_RIGHT_WRITE);
+	while ((rc = vb_notice_try(ch, &number, NULL)) != VB_ERR_EOF) {
+		struct pollfd p = { .fd = vb_channel_fd(ch), .events = POLLIN };
+
+		if (rc == VB_ERR_AGAIN)
+			CHECK(poll(&p, 1, 20000) > 0);
+		else
+			CHECK_EQ(number, next++);
+	}
+	CHECK_EQ(next, 20);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void loop_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	struct vb_region *region = alloc_well(ch, 8);
+	struct iovec piece = { .iov_base = vb_region_addr(region), .iov_len = 8 };
+
+	for (uint32_t i = 0; i < 20; i++) {
+		struct vb_access access = { .kind = VB_PUT_NOTIFY,
+					    .token = &token,
+					    .pieces = &piece,
+					    .count = 1,
+					    .number = i };
+		int64_t handle = vb_access_post(ch, &access, 1, NULL);
+
+		CHECK(handle > 0);
+		while (vb_access_try(ch, handle, NULL) == VB_ERR_AGAIN) {
+			struct pollfd p = { .fd = vb_channel_fd(ch), .events = POLLIN };
+
+			CHECK(poll(&p, 1, 20000) > 0);
+		}
+	}
+	vb_region_close(region);
+	close_well(ch);
+}
+
+/* ---- Posted: more than fit at once, from several pieces, in order ---- */
+
+#define POSTED 150u
+#define PIECE 700u
+
+static void posted_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, POSTED * 2 * PIECE);
+	uint8_t *memory = vb_region_addr(region);
+
+	grant_and_tell(ch, region, 0, POSTED * 2 * PIECE, ALL_BUT_ATOMIC);
+	CHECK_EQ(notice_well(ch), 1);
+	for (unsigned i = 0; i < POSTED; i++) {
+		CHECK(is_filled(memory + i * 2 * PIECE, PIECE, i));
+		CHECK(is_filled(memory + (i * 2 + 1) * PIECE, PIECE, i + 1));
+	}
+	expect_eof(ch);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void posted_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	struct vb_region *region = alloc_well(ch, (POSTED + 1) * PIECE);
+	uint8_t *data = vb_region_addr(region);
+	struct vb_access accesses[POSTED];
+	struct iovec pieces[POSTED][2];
+	struct vb_error err;
+	int64_t handle;
+
+	for (unsigned i = 0; i <= POSTED; i++)
+		fill(data + i * PIECE, PIECE, i);
+	for (unsigned i = 0; i < POSTED; i++) {
+		pieces[i][0] = (struct iovec){ data + i * PIECE, PIECE };
+		pieces[i][1] = (struct iovec){ data + (i + 1) * PIECE, PIECE };
+		accesses[i] = (struct vb_access){ .kind = VB_PUT,
+						  .token = &token,
+						  .offset = i * 2 * PIECE,
+						  .pieces = pieces[i],
+						  .count = 2 };
+	}
+	handle = vb_access_post(ch, accesses, POSTED, &err);
+	if (handle < 0)
+		fail_with(&err, "post puts");
+	if (vb_access_wait(ch, handle, &err) != 0)
+		fail_with(&err, "wait for puts");
+	if (vb_put_notify(ch, &token, 0, NULL, 0, 1, &err) != 0)
+		fail_with(&err, "notify");
+	memset(data, 0, (POSTED + 1) * PIECE);
+	for (unsigned i = 0; i < POSTED; i++) {
+		accesses[i].kind = VB_GET;
+		accesses[i].count = 1;
+	}
+	handle = vb_access_post(ch, accesses, POSTED, &err);
+	if (handle < 0 || vb_access_wait(ch, handle, &err) != 0)
+		fail_with(&err, "gets");
+	for (unsigned i = 0; i < POSTED; i++)
+		CHECK(is_filled(data + i * PIECE, PIECE, i));
+	CHECK_EQ(vb_access_wait(ch, handle + 1, &err), VB_ERR_INVALID);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+/* Where memory must be registered, posting says so; a call that waits does it itself. */
+static void unregistered_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint8_t *data = malloc(40 * KIB);
+	struct iovec piece = { .iov_base = data, .iov_len = 40 * KIB };
+	struct vb_access access = { .kind = VB_GET, .token = &token, .pieces = &piece, .count = 1 };
+	struct vb_error err;
+	int64_t handle = vb_access_post(ch, &access, 1, &err);
+
+	if (ch->ep->caps & VB__CAP_ANY_BUFFER)
+		CHECK_EQ(vb_access_wait(ch, handle, &err), 0);
+	else
+		CHECK_EQ(handle, VB_ERR_INVALID);
+	for (int i = 0; i < 3; i++) {
+		memset(data, 0, 40 * KIB);
+		get_well(ch, &token, 0, data, 40 * KIB);
+		CHECK(is_filled(data, 40 * KIB, 1));
+	}
+	free(data);
+	signal_step(side, 0);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void lending_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, 40 * KIB);
+
+	fill(vb_region_addr(region), 40 * KIB, 1);
+	grant_and_tell(ch, region, 0, 40 * KIB, VB_RIGHT_READ);
+	await_step(side, 0);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+/* ---- Atomics ---- */
+
+#define TIMES 100u
+
+static void atomic_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, 4 * KIB);
+	uint64_t *memory = vb_region_addr(region);
+	struct vb_grant *grant;
+	struct vb_error err;
+
+	memory[1] = 5;
+	if (ch->ep->caps & VB__CAP_ATOMIC) {
+		grant_and_tell(ch, region, 0, 4 * KIB, VB_RIGHT_ATOMIC);
+		expect_eof(ch);
+		CHECK_EQ(memory[1], 1000);
+		CHECK_EQ(memory[2], TIMES * 3);
+	} else {
+		CHECK_EQ(vb_grant(region, 0, 4 * KIB, VB_RIGHT_ATOMIC, &grant, &err),
+			 VB_ERR_UNSUPPORTED);
+		CHECK(strstr(err.cause, "not supported by"));
+		grant_and_tell(ch, region, 0, 4 * KIB, VB_RIGHT_READ);
+		expect_eof(ch);
+	}
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void atomic_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint64_t before = 0;
+	struct vb_error err;
+
+	if (!(ch->ep->caps & VB__CAP_ATOMIC)) {
+		CHECK_EQ(vb_fetch_add(ch, &token, 8, 1, &before, &err), VB_ERR_UNSUPPORTED);
+		CHECK(strstr(err.cause, "not supported by"));
+		close_well(ch);
+		return;
+	}
+	CHECK_EQ(vb_compare_swap(ch, &token, 8, 4, 999, &before, &err), 0);
+	CHECK_EQ(before, 5);
+	CHECK_EQ(vb_compare_swap(ch, &token, 8, 5, 1000, &before, &err), 0);
+	CHECK_EQ(before, 5);
+	for (unsigned i = 0; i < TIMES; i++) {
+		CHECK_EQ(vb_fetch_add(ch, &token, 16, 3, &before, &err), 0);
+		CHECK_EQ(before, i * 3);
+	}
+	CHECK_EQ(vb_fetch_add(ch, &token, 12, 3, &before, &err), VB_ERR_INVALID);
+	CHECK_EQ(vb_fetch_add(ch, &token, 4 * KIB, 3, &before, &err), VB_ERR_REMOTE_ACCESS);
+	close_well(ch);
+}
+
+/* ---- Many grants, given and taken ---- */
+
+static void many_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, 64 * KIB);
+
+	for (unsigned i = 0; i < 64; i++) {
+		struct vb_grant *grant = grant_and_tell(ch, region, i * KIB, KIB, VB_RIGHT_WRITE);
+
+		CHECK_EQ(notice_well(ch), i);
+		vb_revoke(grant);
+		CHECK(is_filled((uint8_t *)vb_region_addr(region) + i * KIB, KIB, i));
+	}
+	expect_eof(ch);
+	grant_well(region, 0, 1, VB_RIGHT_READ); /* goes with its region */
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void many_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	uint8_t data[KIB];
+	struct vb_error err;
+
+	for (unsigned i = 0; i < 64; i++) {
+		struct vb_token token = token_well(ch);
+
+		fill(data, KIB, i);
+		if (vb_put_notify(ch, &token, 0, data, KIB, i, &err) != 0)
+			fail_with(&err, "put and notify");
+	}
+	close_well(ch);
+}
+
+/* ---- The owner dies ---- */
+
+static void dying_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, 64 * KIB);
+
+	grant_and_tell(ch, region, 0, 64 * KIB, VB_RIGHT_WRITE);
+	notice_well(ch);
+	raise(SIGKILL);
+}
+
+static void survivor_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint8_t data[64] = { 0 };
+	struct vb_error err;
+	int rc = vb_put_notify(ch, &token, 0, data, sizeof(data), 1, &err);
+
+	while (rc == 0)
+		rc = vb_put(ch, &token, 0, data, sizeof(data), &err);
+	CHECK_EQ(rc, VB_ERR_LOST);
+	CHECK_EQ(vb_get(ch, &token, 0, data, 1, &err), VB_ERR_REMOTE_ACCESS); /* no such right */
+	vb_channel_abort(ch);
+}
+
+/* ---- Several threads ---- */
+
+#define THREADS 3u
+
+struct putter {
+	struct vb_channel *ch;
+	const struct vb_token *token;
+	unsigned number;
+};
+
+static void *put_much(void *arg)
+{
+	struct putter *p = arg;
+	uint8_t data[3 * KIB];
+
+	for (unsigned i = 0; i < 50; i++) {
+		fill(data, sizeof(data), p->number);
+		put_well(p->ch, p->token, p->number * sizeof(data), data, sizeof(data));
+		memset(data, 0, sizeof(data));
+		get_well(p->ch, p->token, p->number * sizeof(data), data, sizeof(data));
+		CHECK(is_filled(data, sizeof(data), p->number));
+	}
+	return NULL;
+}
+
+static void threads_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, THREADS * 3 * KIB);
+	const void *message;
+
+	grant_and_tell(ch, region, 0, THREADS * 3 * KIB, ALL_BUT_ATOMIC);
+	for (unsigned i = 0; i < 100; i++)
+		CHECK_EQ(recv_well(ch, &message), i);
+	expect_eof(ch);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void threads_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	struct putter putters[THREADS];
+	pthread_t threads[THREADS];
+	uint8_t message[100] = { 0 };
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		putters[i] = (struct putter){ .ch = ch, .token = &token, .number = i };
+		CHECK_EQ(pthread_create(&threads[i], NULL, put_much, &putters[i]), 0);
+	}
+	for (unsigned i = 0; i < 100; i++)
+		send_well(ch, message, i);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	close_well(ch);
+}
+
+const struct test memory_tests[] = {
+	{ "puts_and_gets_need_no_call_of_the_owner", idle_server, idle_client },
+	{ "put_and_get_may_be_larger_than_one_operation", large_server, large_client },
+	{ "what_the_token_tells_is_refused_before_it_is_posted", told_server, told_client },
+	{ "revoked_memory_cannot_be_written", revoked_server, revoked_client },
+	{ "memory_behind_the_grant_cannot_be_written", forged_server, longer_client },
+	{ "memory_behind_the_grant_cannot_be_read", forged_server, reading_client },
+	{ "notices_come_behind_their_bytes_and_in_order", notices_server, notices_client },
+	{ "notices_and_handles_work_in_event_loops", loop_server, loop_client },
+	{ "posted_accesses_are_done_in_order", posted_server, posted_client },
+	{ "local_memory_in_no_region_is_registered_for_the_call", lending_server,
+	  unregistered_client },
+	{ "atomics_count_or_say_that_there_are_none", atomic_server, atomic_client },
+	{ "many_grants_are_given_and_taken", many_server, many_client },
+	{ "dead_owner_is_noticed", dying_server, survivor_client, .server_fate = DIES },
+	{ NULL },
+};
+
+const struct test memory_thread_tests[] = {
+	{ "several_threads_put_and_get", threads_server, threads_client },
+	{ NULL },
+};
