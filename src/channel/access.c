@@ -290,6 +290,7 @@ static int64_t start(struct vb_channel *ch, const struct checked *c, struct vb_e
 			break;
 		len = slice(c, &at, ch->ep->max_bytes, sge, &op.sge_count);
 		left -= len;
+		ch->accesses.of_peer = true;
 		handle = notify && !left ? start_notify(ch, &op, c->access->number, err)
 					 : vb__access_start(ch, &op, err);
 		op.remote_addr += len;

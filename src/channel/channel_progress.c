@@ -67,6 +67,7 @@ static unsigned on_data(struct vb_channel *ch, struct vb__slot *slot, uint32_t p
 	if (ch->peer_ended || in->count + ch->lent + ch->notices.count == ch->credits.depth ||
 	    payload > ch->max_message)
 		return violated(ch, "data came that was not allowed");
+	ch->credits.came++;
 	in->ring[(in->first + in->count++) % ch->credits.depth] = slot->number;
 	return VB__NEWS_RECEIVED;
 }
@@ -79,6 +80,7 @@ static unsigned on_control(struct vb_channel *ch, enum vb__packet_kind kind)
 		if (ch->peer_ended)
 			return violated(ch, "a second end came");
 		ch->peer_ended = true;
+		ch->credits.came++;
 		ch->end_to_confirm = true;
 		ch->credits.owed++;
 		return VB__NEWS_RECEIVED;
@@ -101,9 +103,18 @@ static unsigned on_control(struct vb_channel *ch, enum vb__packet_kind kind)
 /* The receive holds nothing: it is posted again, though the peer's credit stays taken for now. */
 static unsigned on_notice(struct vb_channel *ch, struct vb__slot *slot, uint32_t number)
 {
-	if (ch->peer_ended || !vb__notice_add(ch, number))
+	if (ch->peer_ended || !vb__notice_keep(ch, number))
 		return violated(ch, "a notice came that was not allowed");
+	ch->credits.came++;
 	return VB__NEWS_RECEIVED | repost(ch, slot);
+}
+
+static unsigned on_immediate(struct vb_channel *ch, struct vb__slot *slot, uint32_t number)
+{
+	unsigned news = on_notice(ch, slot, number);
+
+	vb__credits_deduce(&ch->credits);
+	return news;
 }
 
 static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t received)
@@ -155,7 +166,7 @@ static unsigned on_completion(struct vb_channel *ch, const struct vb__completion
 	if (c->status != VB_OK)
 		return VB__NEWS_STATE;
 	if (c->has_imm)
-		return on_notice(ch, &ch->rx.slot[c->id], c->imm);
+		return on_immediate(ch, &ch->rx.slot[c->id], c->imm);
 	return on_packet(ch, &ch->rx.slot[c->id], c->len);
 }
 
@@ -165,6 +176,11 @@ static unsigned on_down(struct vb_channel *ch)
 	if (ch->failure.code)
 		return 0;
 	vb__fail_again(&ch->failure, &ch->ep->down);
+	if (ch->failure.code == VB_ERR_LOST && ch->ep->caps & VB__CAP_MUTE && ch->accesses.of_peer)
+		vb__error_hint(
+			&ch->failure,
+			"look at the peer: it was killed or crashed; or it refused an access "
+			"to its memory, which is not granted for this, or not any more");
 	return VB__NEWS_STATE;
 }
 

@@ -65,6 +65,7 @@ struct vb__accesses {
 	int64_t posted, done, done_well;
 	bool finished[VB__ACCESS_DEPTH]; /* by handle, for those that overtook others */
 	bool spoiled;			 /* one went wrong */
+	bool of_peer;			 /* there was one to the peer's memory */
 };
 
 /* Numbers from the peer's vb_put_notify, which wait for vb_notice_wait. */
@@ -204,7 +205,7 @@ int vb__access_finish(struct vb_channel *ch, int64_t handle, struct vb_error *er
 unsigned vb__access_done(struct vb_channel *ch, uint64_t id, bool well);
 
 /* A notice came; false if there is no room, which the peer knew. */
-bool vb__notice_add(struct vb_channel *ch, uint32_t number);
+bool vb__notice_keep(struct vb_channel *ch, uint32_t number);
 
 /* ---- event_loop.c: lock held ---- */
 

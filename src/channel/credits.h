@@ -12,7 +12,9 @@
  * at all while a sender of ours is blocked (then nothing else will take them
  * along, and the peer may be blocked as well). Packets without a credit have
  * the reserve for their place: two CREDIT packets, of which every packet of
- * the peer tells how many it has seen; one END_SEEN; one CLOSING.
+ * the peer tells how many it has seen; one END_SEEN; one CLOSING. A notice that
+ * comes as immediate data takes a credit, too, but tells nothing: then a CREDIT
+ * packet has been seen if more has come than could have come without it.
  */
 #ifndef VB_CHANNEL_CREDITS_H
 #define VB_CHANNEL_CREDITS_H
@@ -30,6 +32,9 @@ struct vb__credits {
 	uint32_t sent;	    /* CREDIT packets sent */
 	uint32_t confirmed; /* of which the peer has seen so many */
 	uint32_t seen;	    /* CREDIT packets received */
+	uint32_t came;	    /* packets and notices that took a credit of the peer's */
+	uint32_t paid;	    /* credits returned so far */
+	uint32_t paid_before[VB__CREDIT_PACKETS]; /* by CREDIT packet: what `paid` was then */
 };
 
 static inline struct vb__credits vb__credits_of(unsigned depth)
@@ -85,7 +90,23 @@ static inline unsigned vb__credits_pay(struct vb__credits *c)
 	unsigned n = c->owed;
 
 	c->owed = 0;
+	c->paid += n;
 	return n;
+}
+
+/* A CREDIT packet was sent, with the last `n` credits that were paid. */
+static inline void vb__credits_sent(struct vb__credits *c, unsigned n)
+{
+	c->paid_before[c->sent++ % VB__CREDIT_PACKETS] = c->paid - n;
+}
+
+/* A notice came that could not tell what the peer has seen. */
+static inline void vb__credits_deduce(struct vb__credits *c)
+{
+	while (c->confirmed != c->sent &&
+	       (int32_t)(c->came - c->depth - c->paid_before[c->confirmed % VB__CREDIT_PACKETS]) >
+		       0)
+		c->confirmed++;
 }
 
 #endif

@@ -2,7 +2,7 @@
 /* Notices: numbers that come behind the bytes of a put. Each takes a credit until it is looked at. */
 #include "channel/channel_state.h"
 
-bool vb__notice_add(struct vb_channel *ch, uint32_t number)
+bool vb__notice_keep(struct vb_channel *ch, uint32_t number)
 {
 	struct vb__notices *n = &ch->notices;
 

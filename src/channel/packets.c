@@ -58,6 +58,8 @@ static bool post_control(struct vb_channel *ch, enum vb__packet_kind kind)
 
 void vb__packet_post_control(struct vb_channel *ch)
 {
+	unsigned owed;
+
 	if (ch->ep->state != VB__EP_UP || ch->failure.code || ch->silent)
 		return;
 	if (ch->end_to_confirm && post_control(ch, VB__PACKET_END_SEEN))
@@ -65,9 +67,10 @@ void vb__packet_post_control(struct vb_channel *ch)
 	if (ch->closing && !ch->closing_sent)
 		ch->closing_sent = post_control(ch, VB__PACKET_CLOSING);
 	/* After its END the peer has no use for credits. */
+	owed = ch->credits.owed;
 	if (!ch->peer_ended && vb__credits_due(&ch->credits, ch->blocked_senders > 0) &&
 	    post_control(ch, VB__PACKET_CREDIT))
-		ch->credits.sent++;
+		vb__credits_sent(&ch->credits, owed);
 }
 
 void vb__outbox_push(struct vb_channel *ch)

@@ -8,7 +8,9 @@
  *   that the peer sends ever finds no room.
  * - Both sides pass up to VB__PRIVATE_DATA bytes while connecting.
  * - Every operation that was posted completes exactly once: with success, with
- *   an error, or flushed (VB_ERR_FLUSHED) because the connection went down.
+ *   an error, or flushed (VB_ERR_FLUSHED) because the connection went down. If a
+ *   driver loses one then, it counts as outstanding for a second at most, and its memory
+ *   is not used any more.
  * - Operations posted on one endpoint are carried out in order, and sends and
  *   receives complete in order.
  * - The end of a connection, for whatever reason, turns the state to DOWN with
@@ -52,6 +54,7 @@ enum vb__ep_cap {
 		16,		/* who accepted must not send before it has received (iWARP) */
 	VB__CAP_WINDOW = 32,	/* VB__OP_BIND and VB__OP_UNBIND */
 	VB__CAP_SINK = 64,	/* the local target of a read needs VB__ACCESS_READ_SINK */
+	VB__CAP_MUTE = 256,	/* of a refused access only the end of the connection is heard */
 	VB__CAP_ATTENDED = 128, /* the peer's reads and writes go on only while somebody polls */
 };
 

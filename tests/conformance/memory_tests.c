@@ -7,6 +7,9 @@
 #include <verbatim/memory.h>
 
 #include "channel/channel_state.h"
+#ifdef VB_HAVE_VERBS
+#include "fabric/verbs/verbs.h"
+#endif
 #include "harness.h"
 #include "wire/token.h"
 
@@ -86,14 +89,20 @@ static void get_well(struct vb_channel *ch, const struct vb_token *token, uint64
 		fail_with(&err, "get");
 }
 
-/* The peer's side refused: over libfabric this looks like a peer that is gone. */
-static void expect_refused(struct vb_channel *ch, const struct vb_error *err)
+/* The peer's side refuses; where nothing but the end of the connection is heard of it, that may come a little later. */
+static void expect_refused(struct vb_channel *ch, const struct vb_token *token, uint64_t offset,
+			   uint8_t *data, bool reading)
 {
-	if (ch->ep->fabric->id != VB_FABRIC_OFI)
-		CHECK_EQ(err->code, VB_ERR_REMOTE_ACCESS);
-	else
-		CHECK_EQ(err->code, VB_ERR_LOST);
-	CHECK(strstr(err->hint, "granted"));
+	bool mute = ch->ep->caps & VB__CAP_MUTE;
+	struct vb_error err;
+	int rc;
+
+	do
+		rc = reading ? vb_get(ch, token, offset, data, 4 * KIB, &err)
+			     : vb_put(ch, token, offset, data, 4 * KIB, &err);
+	while (rc == 0 && mute && !reading);
+	CHECK_EQ(rc, mute ? VB_ERR_LOST : VB_ERR_REMOTE_ACCESS);
+	CHECK(strstr(err.hint, "granted"));
 }
 
 /* Until the connection is gone; returns why. */
@@ -264,10 +273,8 @@ static void revoked_client(struct side *side)
 	if (vb_put_notify(ch, &token, 0, data, 64 * KIB, 1, &err) != 0)
 		fail_with(&err, "put and notify");
 	CHECK_EQ(recv_well(ch, &message), 7);
-	vb_put(ch, &token, 0, data, 64 * KIB, &err);
-	expect_refused(ch, &err);
-	vb_put(ch, &token, 0, data, 64 * KIB, &err); /* it stays so */
-	expect_refused(ch, &err);
+	expect_refused(ch, &token, 0, data, false);
+	expect_refused(ch, &token, 0, data, false); /* it stays so */
 	free(data);
 	vb_channel_abort(ch);
 }
@@ -286,12 +293,11 @@ static void forged_server(struct side *side)
 	vb_channel_abort(ch);
 }
 
-static void forge(struct vb_token *token, int64_t move, uint64_t len)
+static void forge(struct vb_token *token, uint64_t len)
 {
 	struct vb__token_fields fields;
 
 	CHECK(vb__token_decode(&fields, token->bytes));
-	fields.addr += (uint64_t)move;
 	fields.len = len;
 	vb__token_encode(token->bytes, &fields);
 }
@@ -300,12 +306,10 @@ static void longer_client(struct side *side)
 {
 	struct vb_channel *ch = connect_there(side);
 	struct vb_token token = token_well(ch);
-	uint8_t data[8 * KIB] = { 0 };
-	struct vb_error err;
+	uint8_t data[4 * KIB] = { 0 };
 
-	forge(&token, 0, 8 * KIB);
-	vb_put(ch, &token, 4 * KIB, data, 4 * KIB, &err);
-	expect_refused(ch, &err);
+	forge(&token, 8 * KIB);
+	expect_refused(ch, &token, 4 * KIB, data, false);
 	vb_channel_abort(ch);
 }
 
@@ -314,11 +318,9 @@ static void reading_client(struct side *side)
 	struct vb_channel *ch = connect_there(side);
 	struct vb_token token = token_well(ch);
 	uint8_t data[4 * KIB] = { 0 };
-	struct vb_error err;
 
-	forge(&token, 0, 8 * KIB);
-	vb_get(ch, &token, 4 * KIB, data, 4 * KIB, &err);
-	expect_refused(ch, &err);
+	forge(&token, 8 * KIB);
+	expect_refused(ch, &token, 4 * KIB, data, true);
 	vb_channel_abort(ch);
 }
 
@@ -608,6 +610,21 @@ static void many_client(struct side *side)
 	close_well(ch);
 }
 
+#ifdef VB_HAVE_VERBS
+/* Soft-RoCE has windows, which are not used there because they do not keep their bounds; all else must work. */
+static void windows_server(struct side *side)
+{
+	verbs_any_windows = true;
+	many_server(side);
+}
+
+static void revoked_window_server(struct side *side)
+{
+	verbs_any_windows = true;
+	revoked_server(side);
+}
+#endif
+
 /* ---- The owner dies ---- */
 
 static void dying_server(struct side *side)
@@ -630,7 +647,8 @@ static void survivor_client(struct side *side)
 
 	while (rc == 0)
 		rc = vb_put(ch, &token, 0, data, sizeof(data), &err);
-	CHECK_EQ(rc, VB_ERR_LOST);
+	/* Its memory may be seen to go before the connection does. */
+	CHECK(rc == VB_ERR_LOST || rc == VB_ERR_REMOTE_ACCESS);
 	CHECK_EQ(vb_get(ch, &token, 0, data, 1, &err), VB_ERR_REMOTE_ACCESS); /* no such right */
 	vb_channel_abort(ch);
 }
@@ -707,6 +725,11 @@ const struct test memory_tests[] = {
 	  unregistered_client },
 	{ "atomics_count_or_say_that_there_are_none", atomic_server, atomic_client },
 	{ "many_grants_are_given_and_taken", many_server, many_client },
+#ifdef VB_HAVE_VERBS
+	{ "windows_are_bound_and_unbound", windows_server, many_client, .only = "verbs" },
+	{ "revoked_window_cannot_be_written", revoked_window_server, revoked_client,
+	  .only = "verbs" },
+#endif
 	{ "dead_owner_is_noticed", dying_server, survivor_client, .server_fate = DIES },
 	{ NULL },
 };

@@ -31,7 +31,6 @@ struct ofi_ep {
 	uint32_t peer_timeout_ms;
 	struct vb__idle idle;
 	uint64_t silent_since_ns; /* no acknowledgement of waiting data since then; 0: all well */
-	unsigned accesses;	  /* reads and writes under way */
 	int socket;		  /* the provider's, if it has one; see ofi_liveness.c */
 };
 
@@ -78,9 +77,6 @@ int ofi_ep_accept_open(struct vb__request *request, const struct vb__ep_attr *at
 int ofi_ep_accept(struct vb__ep *ep, const void *data, size_t len, struct vb_error *err);
 void ofi_ep_disconnect(struct vb__ep *ep);
 void ofi_ep_close(struct vb__ep *ep);
-
-/* The peer has ended the connection. */
-void ofi_gone(struct ofi_ep *ep);
 
 /* Takes what the event queue holds; the state may change. */
 void ofi_events(struct ofi_ep *ep);

@@ -69,7 +69,7 @@ static void settle_limits(struct ofi_ep *ep, const struct vb__ep_attr *attr)
 	ep->base.inline_bytes = info->tx_attr->inject_size;
 	ep->base.max_bytes = info->ep_attr->max_msg_size;
 	/* The tcp provider says FI_PROGRESS_AUTO, and does nothing unless it is polled. */
-	ep->base.caps = VB__CAP_SLOW_POST | VB__CAP_ATTENDED;
+	ep->base.caps = VB__CAP_SLOW_POST | VB__CAP_ATTENDED | VB__CAP_MUTE;
 	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
 		ep->base.caps |= VB__CAP_ANY_BUFFER;
 	snprintf(ep->base.device, sizeof(ep->base.device), "%s", info->fabric_attr->prov_name);
@@ -149,18 +149,6 @@ static void keep_peer_data(struct vb__ep *ep, const void *data, size_t len)
 	ep->peer_data_len = len;
 }
 
-void ofi_gone(struct ofi_ep *ep)
-{
-	bool accessing = ep->accesses > 0 && ep->base.state != VB__EP_DOWN;
-
-	vb__ep_down_gone(&ep->base);
-	/* A refused access is the end of the connection, and nothing tells which of the two it was. */
-	if (accessing)
-		vb__error_hint(&ep->base.down,
-			       "look at the peer: it was killed or crashed; or it refused an "
-			       "access, as its memory is not granted for this, or not any more");
-}
-
 static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_entry *entry,
 		     size_t len)
 {
@@ -170,7 +158,7 @@ static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_en
 		vb__ep_up(&ep->base);
 		ofi_liveness_start(ep);
 	} else if (event == FI_SHUTDOWN) {
-		ofi_gone(ep);
+		vb__ep_down_gone(&ep->base);
 	}
 }
 

@@ -117,16 +117,11 @@ static ssize_t post_rma(struct ofi_ep *ep, const struct vb__op *op, struct gathe
 		       : fi_writemsg(ep->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE);
 }
 
-static bool is_access(enum vb__op_kind kind)
-{
-	return kind == VB__OP_READ || kind == VB__OP_WRITE;
-}
-
 static ssize_t post_once(struct ofi_ep *ep, const struct vb__op *op, struct gathered *g)
 {
 	if (op->kind == VB__OP_SEND || op->kind == VB__OP_RECV)
 		return post_message(ep, op, g);
-	if (is_access(op->kind))
+	if (op->kind == VB__OP_READ || op->kind == VB__OP_WRITE)
 		return post_rma(ep, op, g);
 	return -FI_EOPNOTSUPP;
 }
@@ -152,7 +147,6 @@ int ofi_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *err)
 	if (rc)
 		return ofi_fail(err, rc, op->kind == VB__OP_RECV ? "fi_recvmsg" : "fi_sendmsg",
 				base->peer);
-	ep->accesses += is_access(op->kind);
 	return 0;
 }
 
@@ -170,7 +164,7 @@ static void learn_why_flushed(struct ofi_ep *ep)
 	if (ep->base.state == VB__EP_DOWN)
 		return;
 	ofi_events(ep);
-	ofi_gone(ep);
+	vb__ep_down_gone(&ep->base);
 }
 
 static int take_error(struct ofi_ep *ep, struct vb__completion *done)
@@ -182,11 +176,10 @@ static int take_error(struct ofi_ep *ep, struct vb__completion *done)
 		return 0;
 	*done = (struct vb__completion){ .status = ofi_code(entry.err) };
 	split_context(done, entry.op_context);
-	if (entry.err == FI_ECANCELED)
+	if (entry.err == FI_ECANCELED) {
 		learn_why_flushed(ep);
-	ep->accesses -= is_access(done->kind);
-	if (entry.err == FI_ECANCELED)
 		return 1;
+	}
 	ofi_fail(&error, entry.err, done->kind == VB__OP_RECV ? "receive from" : "send to",
 		 ep->base.peer);
 	if (ep->base.down.code == VB_OK)
@@ -219,7 +212,6 @@ int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
 	for (int i = 0; i < n; i++) {
 		done[i] = (struct vb__completion){ .status = VB_OK, .len = entries[i].len };
 		split_context(&done[i], entries[i].op_context);
-		ep->accesses -= is_access(done[i].kind);
 	}
 	return (int)n;
 }

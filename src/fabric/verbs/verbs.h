@@ -48,6 +48,7 @@ struct verbs_ep {
 	struct vb__idle idle;
 	int last_event; /* of the CM, while connecting */
 	struct verbs_probe probe;
+	uint64_t flushing_ns; /* down, and something is outstanding, since then; 0: not */
 
 	struct verbs_device *device;
 	struct verbs_ep *next_on_device;
@@ -98,6 +99,9 @@ int verbs_preflight(const char *root, struct vb_error *err);
 int verbs_device_attach(struct verbs_ep *ep, struct vb_error *err);
 void verbs_device_detach(struct verbs_ep *ep);
 void verbs_device_events(struct verbs_ep *ep);
+
+/* For tests: windows also where their bounds are not kept. */
+extern bool verbs_any_windows;
 
 /* verbs_queues.c: PD, CQ, QP with capacities that were asked for and checked */
 int verbs_queues_open(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_error *err);

@@ -9,6 +9,9 @@
 #include "core/clock.h"
 #include "fabric/verbs/verbs.h"
 
+/* How long a connection that is down waits for what was posted to come back. */
+#define FLUSH_MS 1000u
+
 /*
  * The exponent of the ACK time-out: 4.096 µs * 2^n, tried 1 + VERBS_RETRIES
  * times. The device must not give up before the peer time-out is over, or a
@@ -65,6 +68,25 @@ static void declare_lost(struct verbs_ep *ep)
 	rdma_disconnect(ep->id);
 }
 
+/*
+ * All that was posted comes back flushed once the connection is down, but siw
+ * now and then loses one. Without a queue pair nothing of it can happen any
+ * more, so then it is done as well.
+ */
+static void give_up_lost(struct verbs_ep *ep, uint64_t now)
+{
+	if (!ep->base.outstanding || !ep->id->qp)
+		return;
+	if (!ep->flushing_ns)
+		ep->flushing_ns = now;
+	if (now - ep->flushing_ns < vb__ms(FLUSH_MS))
+		return;
+	vb__log(&ep->log, VB_LOG_WARNING, "%s: %u operations never completed", ep->base.device,
+		ep->base.outstanding);
+	rdma_destroy_qp(ep->id);
+	ep->base.outstanding = 0;
+}
+
 /* Comes VB__TICKS times in a peer time-out, if anybody polls or waits. */
 void verbs_probe_tick(struct verbs_ep *ep)
 {
@@ -72,6 +94,8 @@ void verbs_probe_tick(struct verbs_ep *ep)
 	struct verbs_probe *p = &ep->probe;
 	uint64_t since = p->heard_ns > p->posted_ns ? p->heard_ns : p->posted_ns;
 
+	if (ep->base.state == VB__EP_DOWN)
+		give_up_lost(ep, now);
 	if (ep->base.state != VB__EP_UP || p->too_early)
 		return;
 	if (!p->outstanding && now - p->heard_ns >= tick / 2)

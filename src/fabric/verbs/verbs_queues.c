@@ -10,6 +10,18 @@
 #define MAX_MESSAGE (UINT64_C(1) << 31)
 #define READS_AT_ONCE 16
 
+/* Soft-RoCE: checks an access by a window against the whole region, not against the window. */
+#define VENDOR_RXE 0xffffffu
+
+bool verbs_any_windows;
+
+static bool has_windows(const struct ibv_device_attr *device)
+{
+	return device->device_cap_flags &
+		       (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B) &&
+	       (device->vendor_id != VENDOR_RXE || verbs_any_windows);
+}
+
 static unsigned within(unsigned wanted, int limit)
 {
 	return limit > 0 && wanted > (unsigned)limit ? (unsigned)limit : wanted;
@@ -33,11 +45,11 @@ static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, st
 	ep->iwarp = ep->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	ep->initiator_depth = (uint8_t)within(READS_AT_ONCE, device.max_qp_init_rd_atom);
 	ep->responder_resources = (uint8_t)within(READS_AT_ONCE, device.max_qp_rd_atom);
-	ep->base.caps |= ep->iwarp ? VB__CAP_CONNECTOR_FIRST | VB__CAP_SINK : VB__CAP_WRITE_IMM;
+	ep->base.caps |= ep->iwarp ? VB__CAP_CONNECTOR_FIRST | VB__CAP_SINK | VB__CAP_MUTE
+				   : VB__CAP_WRITE_IMM;
 	if (device.atomic_cap != IBV_ATOMIC_NONE)
 		ep->base.caps |= VB__CAP_ATOMIC;
-	if (device.device_cap_flags &
-	    (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B))
+	if (has_windows(&device))
 		ep->base.caps |= VB__CAP_WINDOW;
 	return 0;
 }

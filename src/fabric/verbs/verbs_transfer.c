@@ -130,16 +130,15 @@ static const enum ibv_wr_opcode opcodes[] = {
 	[VB__OP_UNBIND] = IBV_WR_LOCAL_INV,
 };
 
-/* Every binding has a key of its own, so that an old one is of no use. */
+/* Every binding has a key of its own, so that an old one is of no use. The window keeps its old key until it is posted. */
 static void fill_bind(struct ibv_send_wr *wr, const struct vb__op *op)
 {
 	struct verbs_window *window = (struct verbs_window *)op->window;
 
-	window->mw->rkey = ibv_inc_rkey(window->mw->rkey);
-	window->base.remote_key = window->mw->rkey;
+	window->base.remote_key = ibv_inc_rkey(window->mw->rkey);
 	wr->num_sge = 0;
 	wr->bind_mw.mw = window->mw;
-	wr->bind_mw.rkey = window->mw->rkey;
+	wr->bind_mw.rkey = (uint32_t)window->base.remote_key;
 	wr->bind_mw.bind_info = (struct ibv_mw_bind_info){
 		.mr = ((struct verbs_mr *)op->sge->mr)->mr,
 		.addr = (uintptr_t)op->sge->addr,
@@ -228,6 +227,8 @@ int verbs_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *er
 	};
 	fill_remote(&wr, op);
 	rc = ibv_post_send(ep->id->qp, &wr, &bad);
+	if (rc == 0 && op->kind == VB__OP_BIND)
+		wr.bind_mw.mw->rkey = wr.bind_mw.rkey;
 	return rc ? verbs_fail(err, rc, "ibv_post_send", base->peer) : 0;
 }
 

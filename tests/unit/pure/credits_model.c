@@ -6,11 +6,11 @@
 
 #include "suite.h"
 
-static void launch(struct party *from, struct party *to, enum vb__packet_kind kind)
+static void launch(struct party *from, struct party *to, enum vb__packet_kind kind, bool mute)
 {
-	struct flying packet = { .kind = kind, .seen = from->credits.seen };
+	struct flying packet = { .kind = kind, .seen = from->credits.seen, .mute = mute };
 
-	packet.credits = vb__credits_pay(&from->credits);
+	packet.credits = mute ? 0 : vb__credits_pay(&from->credits);
 	assert_true(to->count < NETWORK);
 	to->network[(to->first + to->count++) % NETWORK] = packet;
 	to->credits_coming += packet.credits;
@@ -28,6 +28,7 @@ static void take_control(struct party *p, enum vb__packet_kind kind)
 		assert_false(p->peer_ended);
 		p->peer_ended = true;
 		p->end_to_confirm = true;
+		p->credits.came++;
 		p->credits.owed++;
 		break;
 	case VB__PACKET_END_SEEN:
@@ -55,14 +56,18 @@ bool party_take(struct party *p)
 	p->first = (p->first + 1) % NETWORK;
 	p->count--;
 	p->credits_coming -= packet.credits;
-	assert_true(vb__credits_returned(&p->credits, packet.credits, packet.seen));
+	if (!packet.mute)
+		assert_true(vb__credits_returned(&p->credits, packet.credits, packet.seen));
 	if (packet.kind == VB__PACKET_DATA) {
 		assert_false(p->peer_ended);
 		assert_true(p->inbox < p->credits.depth);
 		p->inbox++;
+		p->credits.came++;
 	} else {
 		take_control(p, packet.kind);
 	}
+	if (packet.mute)
+		vb__credits_deduce(&p->credits);
 	return true;
 }
 
@@ -77,31 +82,43 @@ bool party_consume(struct party *p)
 	return true;
 }
 
-bool party_send(struct party *p, struct party *peer)
+static bool send_data(struct party *p, struct party *peer, bool mute)
 {
 	if (p->sent == p->script.to_send || !p->credits.held || p->end_sent || p->closing ||
 	    p->peer_closing)
 		return false;
 	p->sent++;
-	launch(p, peer, VB__PACKET_DATA);
+	launch(p, peer, VB__PACKET_DATA, mute);
 	return true;
+}
+
+bool party_send(struct party *p, struct party *peer)
+{
+	return send_data(p, peer, p->script.mute);
+}
+
+bool party_notify(struct party *p, struct party *peer)
+{
+	return send_data(p, peer, true);
 }
 
 /* As vb__packet_post_control. */
 bool party_post_control(struct party *p, struct party *peer, bool blocked)
 {
 	bool posted = p->end_to_confirm || (p->closing && !p->closing_sent);
+	unsigned owed;
 
 	if (p->end_to_confirm)
-		launch(p, peer, VB__PACKET_END_SEEN);
+		launch(p, peer, VB__PACKET_END_SEEN, false);
 	p->end_to_confirm = false;
 	if (p->closing && !p->closing_sent)
-		launch(p, peer, VB__PACKET_CLOSING);
+		launch(p, peer, VB__PACKET_CLOSING, false);
 	p->closing_sent = p->closing;
 	if (p->peer_ended || !vb__credits_due(&p->credits, blocked))
 		return posted;
-	launch(p, peer, VB__PACKET_CREDIT);
-	p->credits.sent++;
+	owed = p->credits.owed;
+	launch(p, peer, VB__PACKET_CREDIT, false);
+	vb__credits_sent(&p->credits, owed);
 	return true;
 }
 
@@ -111,7 +128,7 @@ bool party_send_end(struct party *p, struct party *peer)
 	if (p->end_sent || !p->credits.held)
 		return false;
 	p->end_sent = true;
-	launch(p, peer, VB__PACKET_END);
+	launch(p, peer, VB__PACKET_END, false);
 	return true;
 }
 

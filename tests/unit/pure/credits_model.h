@@ -21,12 +21,14 @@ struct flying {
 	enum vb__packet_kind kind;
 	unsigned credits;
 	uint32_t seen;
+	bool mute; /* a notice by immediate data, which tells neither of these */
 };
 
 /* What a single-threaded program does, before it closes. */
 struct script {
 	unsigned to_send, to_receive;
 	unsigned ahead; /* so much it may have sent more than received */
+	bool mute;	/* sends notices only */
 	bool finishes;	/* after the last message, and goes on receiving */
 };
 
@@ -58,6 +60,7 @@ void world_check(const struct world *world);
 bool party_take(struct party *party); /* one packet that has arrived */
 bool party_consume(struct party *party);
 bool party_send(struct party *party, struct party *peer);
+bool party_notify(struct party *party, struct party *peer);
 bool party_post_control(struct party *party, struct party *peer, bool blocked);
 bool party_send_end(struct party *party, struct party *peer);
 

@@ -105,6 +105,7 @@ enum action {
 	TAKE,
 	CONSUME,
 	SEND,
+	NOTIFY,
 	POST_CONTROL,
 	POST_CONTROL_BLOCKED,
 	END,
@@ -123,6 +124,8 @@ static bool act(struct world *w, int who, enum action action)
 		return party_consume(p);
 	case SEND:
 		return party_send(p, peer);
+	case NOTIFY:
+		return party_notify(p, peer);
 	case POST_CONTROL:
 		return party_post_control(p, peer, false);
 	case POST_CONTROL_BLOCKED:
@@ -204,8 +207,10 @@ static void explore(unsigned depth, unsigned runs)
 
 	for (unsigned run = 0; run < runs; run++) {
 		world_begin(&w, depth, &dice);
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < 2; i++) {
 			w.party[i].script.to_send = dice_throw(&dice, 6 * depth + 1);
+			w.party[i].script.mute = dice_throw(&dice, 4) == 0;
+		}
 		live_at_large(&w, &dice, 60 + 30 * depth);
 		live_to_the_end(&w, &dice);
 		check_the_end(&w);
