@@ -12,6 +12,12 @@
 
 #define PENDING_MAX 512
 
+struct mock_window {
+	struct ibv_mw mw;
+	struct ibv_mr *bound; /* NULL: not */
+	struct ibv_mw_bind_info bind;
+};
+
 struct mock_mr {
 	struct ibv_mr mr;
 };
@@ -119,6 +125,9 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 	for (struct mock_mr *m = NULL; (m = mock_next_alive("MR", m));)
 		if (m->mr.pd == pd)
 			mock_complain("ibv_dealloc_pd before its MRs");
+	for (struct mock_window *w = NULL; (w = mock_next_alive("MW", w));)
+		if (w->mw.pd == pd)
+			mock_complain("ibv_dealloc_pd before its windows");
 	for (struct mock_qp *q = NULL; (q = mock_next_alive("QP", q));)
 		if (q->qp.pd == pd)
 			mock_complain("ibv_dealloc_pd before its QP");
@@ -157,10 +166,70 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	return (ibv_reg_mr)(pd, addr, length, (int)access);
 }
 
+static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	int errnum = mock_call("ibv_alloc_mw", pd);
+	struct mock_window *w;
+
+	mock_check(pd, "PD", "ibv_alloc_mw");
+	if (errnum) {
+		errno = errnum;
+		return NULL;
+	}
+	w = mock_make("MW", sizeof(*w));
+	w->mw = (struct ibv_mw){ .context = pd->context, .pd = pd, .rkey = 0x500, .type = type };
+	return &w->mw;
+}
+
+static int dealloc_mw(struct ibv_mw *mw)
+{
+	int errnum = mock_call("ibv_dealloc_mw", mw);
+
+	mock_end(mw, "MW", "ibv_dealloc_mw");
+	return errnum;
+}
+
+/* As a device does it: the old key must be the window's, and the memory must allow it. */
+static int bind_window(const struct ibv_send_wr *wr)
+{
+	struct mock_window *w = (struct mock_window *)wr->bind_mw.mw;
+
+	if (!mock_check(w, "MW", "ibv_post_send") ||
+	    !mock_check(wr->bind_mw.bind_info.mr, "MR", "ibv_post_send"))
+		return EINVAL;
+	if (w->bound || w->mw.rkey >> 8 != wr->bind_mw.rkey >> 8 || w->mw.rkey == wr->bind_mw.rkey)
+		mock_complain("a window is bound with a key that is not its next one");
+	w->bound = wr->bind_mw.bind_info.mr;
+	w->bind = wr->bind_mw.bind_info;
+	return 0;
+}
+
+static int unbind_window(uint32_t rkey)
+{
+	for (struct mock_window *w = NULL; (w = mock_next_alive("MW", w));)
+		if (w->mw.rkey == rkey && w->bound) {
+			w->bound = NULL;
+			return 0;
+		}
+	mock_complain("a key is invalidated that no window has");
+	return EINVAL;
+}
+
+const struct ibv_mw_bind_info *mock_window(uint32_t rkey)
+{
+	for (struct mock_window *w = NULL; (w = mock_next_alive("MW", w));)
+		if (w->mw.rkey == rkey && w->bound)
+			return &w->bind;
+	return NULL;
+}
+
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	int errnum = mock_call("ibv_dereg_mr", mr);
 
+	for (struct mock_window *w = NULL; (w = mock_next_alive("MW", w));)
+		if (w->bound == mr)
+			mock_complain("ibv_dereg_mr before its window");
 	mock_end(mr, "MR", "ibv_dereg_mr");
 	return errnum;
 }
@@ -451,12 +520,14 @@ static void finish(struct mock_qp *q, unsigned index, enum ibv_wc_status status,
 	put_completion(wr.send ? q->qp.send_cq : q->qp.recv_cq, &wc);
 }
 
+bool mock_lose_flushes;
+
 void mock_qp_error(struct ibv_qp *qp)
 {
 	struct mock_qp *q = (struct mock_qp *)qp;
 
 	qp->state = IBV_QPS_ERR;
-	while (q->count)
+	while (q->count && !mock_lose_flushes)
 		finish(q, 0, IBV_WC_WR_FLUSH_ERR, 0);
 }
 
@@ -509,6 +580,12 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	*bad = wr;
 	if (!mock_check(qp, "QP", "ibv_post_send") || errnum)
 		return errnum ? errnum : EINVAL;
+	if (wr->opcode == IBV_WR_BIND_MW)
+		errnum = bind_window(wr);
+	else if (wr->opcode == IBV_WR_LOCAL_INV)
+		errnum = unbind_window(wr->invalidate_rkey);
+	if (errnum)
+		return errnum;
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		check_memory(wr->sg_list, wr->num_sge, "ibv_post_send");
 	q->last_sent = (struct mock_wr){
@@ -610,12 +687,15 @@ void mock_verbs_reset(void)
 	device = (struct ibv_device){ .name = MOCK_DEVICE, .transport_type = IBV_TRANSPORT_IB };
 	mock_context = (struct ibv_context){
 		.device = &device,
-		.ops = { .poll_cq = poll_cq,
+		.ops = { .alloc_mw = alloc_mw,
+			 .dealloc_mw = dealloc_mw,
+			 .poll_cq = poll_cq,
 			 .req_notify_cq = req_notify_cq,
 			 .post_send = post_send,
 			 .post_recv = post_recv },
 		.async_fd = mock_system_eventfd(),
 	};
+	mock_lose_flushes = false;
 	mock_device = (struct mock_device){
 		.attr = { .max_qp_wr = 256,
 			  .max_sge = 16,

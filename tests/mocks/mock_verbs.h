@@ -63,6 +63,11 @@ extern struct mock_said {
 	uint8_t len;
 } mock_said;
 
+/* ---- Windows ---- */
+
+/* What the window with this key gives; NULL if no window is bound with it. */
+const struct ibv_mw_bind_info *mock_window(uint32_t rkey);
+
 /* ---- Queue pairs ---- */
 
 struct mock_wr {
@@ -91,6 +96,9 @@ void mock_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, uint32_t l
 
 /* A completion event that stands for no completion. */
 void mock_empty_completion_event(struct ibv_cq *cq);
+
+/* Sends that are flushed never complete, as with siw now and then. */
+extern bool mock_lose_flushes;
 
 /* Flushes, as rdma_disconnect does. For the mock of rdma_cm. */
 void mock_qp_error(struct ibv_qp *qp);

@@ -241,6 +241,27 @@ static void the_device_does_not_give_up_before_the_peer_timeout(void **state)
 	}
 }
 
+static void what_a_driver_loses_at_the_end_is_given_up(void **state)
+{
+	struct vb__ep *ep = start_clock();
+	struct vb__completion done[8];
+
+	(void)state;
+	assert_int_equal(harness_post(ep, VB__OP_SEND, 1, 1000, NULL), 0);
+	mock_lose_flushes = true;
+	vb__ep_disconnect(ep);
+	assert_int_equal(harness_drain(ep, done, 8), 0);
+	tick(ep, TICK_NS);
+	assert_int_equal(ep->outstanding, 1);
+	tick(ep, vb__ms(900));
+	assert_int_equal(ep->outstanding, 1);
+	tick(ep, vb__ms(200));
+	assert_int_equal(ep->outstanding, 0);
+	assert_null(harness_qp(ep)); /* so that nothing of it can happen */
+	harness_teardown_from = mock_calls();
+	vb__ep_close(ep);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +278,7 @@ int main(void)
 		VERBS_TEST(the_probe_fits_beside_a_full_send_queue),
 		VERBS_TEST(a_sleeper_learns_that_the_peer_is_lost),
 		VERBS_TEST(the_device_does_not_give_up_before_the_peer_timeout),
+		VERBS_TEST(what_a_driver_loses_at_the_end_is_given_up),
 	};
 
 	return cmocka_run_group_tests_name("verbs_liveness", tests, NULL, NULL);
