@@ -220,7 +220,7 @@ static int64_t start_notify(struct vb_channel *ch, struct vb__op *op, uint32_t n
 	int64_t handle;
 	int rc;
 
-	if (ch->ep->caps & VB__CAP_WRITE_IMM) {
+	if (ch->ep->caps & VB__CAP_IMM) {
 		op->kind = VB__OP_WRITE_IMM;
 		op->imm = number;
 		rc = await_credit(ch, false, err);

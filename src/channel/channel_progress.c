@@ -139,6 +139,19 @@ static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t r
 	return news | repost(ch, slot);
 }
 
+/* One message without a trailer: it gets the one that it would have had. */
+static unsigned on_bare_message(struct vb_channel *ch, struct vb__slot *slot,
+				const struct vb__completion *c)
+{
+	struct vb__packet packet;
+
+	if (c->len > ch->rx.room - VB__PACKET_TRAILER ||
+	    !vb__packet_from_immediate(&packet, c->imm, c->len, ch->credits.confirmed))
+		return violated(ch, "a packet makes no sense");
+	vb__packet_encode(slot->bytes + c->len, &packet);
+	return on_packet(ch, slot, c->len + VB__PACKET_TRAILER);
+}
+
 /* Also if it failed or was flushed: the buffers are free all the same. */
 static unsigned on_sent(struct vb_channel *ch, uint64_t id, bool well)
 {
@@ -159,12 +172,14 @@ static unsigned on_sent(struct vb_channel *ch, uint64_t id, bool well)
 
 static unsigned on_completion(struct vb_channel *ch, const struct vb__completion *c)
 {
-	if (c->kind == VB__OP_SEND)
+	if (c->kind == VB__OP_SEND || c->kind == VB__OP_SEND_IMM)
 		return on_sent(ch, c->id, c->status == VB_OK) | (c->status ? VB__NEWS_STATE : 0);
 	if (c->id & VB__ACCESS_ID)
 		return vb__access_done(ch, c->id, c->status == VB_OK);
 	if (c->status != VB_OK)
 		return VB__NEWS_STATE;
+	if (c->has_imm && !c->by_write)
+		return on_bare_message(ch, &ch->rx.slot[c->id], c);
 	if (c->has_imm)
 		return on_immediate(ch, &ch->rx.slot[c->id], c->imm);
 	return on_packet(ch, &ch->rx.slot[c->id], c->len);

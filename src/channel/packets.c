@@ -14,9 +14,10 @@ int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__pac
 		    const struct vb__sge *lent, unsigned count)
 {
 	bool control = packet.kind > VB__PACKET_END;
+	bool bare = ch->ep->caps & VB__CAP_IMM && packet.kind == VB__PACKET_DATA && !packet.flags;
 	struct vb__sge sge[VB__SGE_MAX];
 	struct vb__op op = {
-		.kind = VB__OP_SEND,
+		.kind = bare ? VB__OP_SEND_IMM : VB__OP_SEND,
 		.id = slot->number | (control ? VB__CONTROL_ID : 0),
 		.sge = sge,
 		.sge_count = count + 1,
@@ -29,11 +30,15 @@ int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__pac
 		packet.payload += (uint32_t)lent[i].len;
 	}
 	sge[count] = (struct vb__sge){ .addr = slot->bytes,
-				       .len = slot->filled + VB__PACKET_TRAILER,
+				       .len = slot->filled + (bare ? 0 : VB__PACKET_TRAILER),
 				       .mr = control ? ch->control.mr : ch->tx.mr };
+	op.sge_count -= sge[count].len == 0;
 	packet.credits = (uint16_t)vb__credits_pay(&ch->credits);
 	packet.seen = ch->credits.seen;
-	vb__packet_encode(slot->bytes + slot->filled, &packet);
+	if (bare)
+		op.imm = vb__packet_immediate(&packet);
+	else
+		vb__packet_encode(slot->bytes + slot->filled, &packet);
 	if (control) {
 		ch->control_busy++;
 	} else {

@@ -46,7 +46,7 @@ enum vb__ep_state {
 
 /* What an endpoint can do beyond send, receive, read and write. */
 enum vb__ep_cap {
-	VB__CAP_WRITE_IMM = 1,	/* VB__OP_WRITE_IMM */
+	VB__CAP_IMM = 1,	/* VB__OP_SEND_IMM and VB__OP_WRITE_IMM */
 	VB__CAP_ATOMIC = 2,	/* VB__OP_FETCH_ADD and VB__OP_COMPARE_SWAP on 8 aligned bytes */
 	VB__CAP_ANY_BUFFER = 4, /* local buffers need no registration */
 	VB__CAP_SLOW_POST = 8,	/* posting costs a system call: worth to put messages together */
@@ -61,6 +61,7 @@ enum vb__ep_cap {
 enum vb__op_kind {
 	VB__OP_RECV = 0,
 	VB__OP_SEND,
+	VB__OP_SEND_IMM, /* whose receive completes with `imm` */
 	VB__OP_WRITE,
 	VB__OP_WRITE_IMM, /* takes a receive at the peer, which completes with `imm` */
 	VB__OP_READ,
@@ -122,6 +123,7 @@ struct vb__completion {
 	enum vb__op_kind kind;
 	enum vb_err status; /* VB_OK or the error; the details are in the endpoint's `down` */
 	bool has_imm;
+	bool by_write; /* the receive was taken by a VB__OP_WRITE_IMM, and holds nothing */
 	uint32_t imm;
 	size_t len; /* received bytes */
 };

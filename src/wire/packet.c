@@ -50,6 +50,26 @@ bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t re
 	       !packet->payload && !packet->messages && !packet->flags;
 }
 
+uint32_t vb__packet_immediate(const struct vb__packet *packet)
+{
+	return packet->credits | (packet->seen & 0xff) << 16;
+}
+
+bool vb__packet_from_immediate(struct vb__packet *packet, uint32_t immediate, size_t received,
+			       uint32_t confirmed)
+{
+	uint8_t further = (uint8_t)((immediate >> 16) - confirmed);
+
+	*packet = (struct vb__packet){
+		.kind = VB__PACKET_DATA,
+		.credits = (uint16_t)immediate,
+		.messages = 1,
+		.payload = (uint32_t)received,
+		.seen = confirmed + further,
+	};
+	return immediate >> 24 == 0;
+}
+
 void vb__notice_encode(uint8_t to[VB__NOTICE_BYTES], uint32_t number)
 {
 	vb__put32(to, number);

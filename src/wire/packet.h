@@ -43,6 +43,14 @@ void vb__packet_encode(uint8_t to[VB__PACKET_TRAILER], const struct vb__packet *
 /* `from` is the whole packet as it was received. False: the peer breaks the protocol. */
 bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t received);
 
+/*
+ * Where the fabric has immediate data, a packet of one message needs no trailer: credits and
+ * the last bits of `seen` are in there. `confirmed` is what the peer had seen before.
+ */
+uint32_t vb__packet_immediate(const struct vb__packet *packet);
+bool vb__packet_from_immediate(struct vb__packet *packet, uint32_t immediate, size_t received,
+			       uint32_t confirmed);
+
 /* The payload of a notice. */
 #define VB__NOTICE_BYTES 4u
 void vb__notice_encode(uint8_t to[VB__NOTICE_BYTES], uint32_t number);

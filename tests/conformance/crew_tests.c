@@ -5,6 +5,7 @@
  */
 #include "fabric/fabric.h"
 #include "transfer_side.h"
+#include "wire/packet.h"
 
 static _Atomic int flip_in;	  /* at 1, the next block is changed */
 static _Atomic size_t flip_place; /* at this distance from its end */
@@ -14,8 +15,12 @@ int __wrap_vb__ep_post(struct vb__ep *ep, const struct vb__op *op, struct vb_err
 
 int __wrap_vb__ep_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err)
 {
-	if (flip_in && op->kind == VB__OP_SEND && op->sge->len > BLOCK && flip_in-- == 1)
-		((uint8_t *)op->sge->addr)[op->sge->len - flip_place] ^= 4;
+	bool bare = op->kind == VB__OP_SEND_IMM; /* without the packet's trailer */
+	bool block = (bare || op->kind == VB__OP_SEND) && op->sge_count && op->sge->len > BLOCK;
+
+	if (flip_in && block && flip_in-- == 1)
+		((uint8_t *)op->sge
+			 ->addr)[op->sge->len + (bare ? VB__PACKET_TRAILER : 0) - flip_place] ^= 4;
 	return __real_vb__ep_post(ep, op, err);
 }
 

@@ -271,14 +271,20 @@ static void special_server(struct side *side)
 	unsigned caps =
 		open_link_server(side, &l, VB__ACCESS_REMOTE_WRITE | VB__ACCESS_REMOTE_ATOMIC);
 
-	if (caps & VB__CAP_WRITE_IMM) {
+	if (caps & VB__CAP_IMM) {
 		struct vb__completion done = await(&l);
 
 		CHECK_EQ(done.status, VB_OK);
 		CHECK_EQ(done.kind, VB__OP_RECV);
 		CHECK(done.has_imm);
 		CHECK_EQ(done.imm, 0xfeedbeef);
+		CHECK(done.by_write);
 		CHECK(is_filled(l.memory + BIG, 100, 3));
+		done = await(&l);
+		CHECK_EQ(done.status, VB_OK);
+		CHECK(done.has_imm && !done.by_write);
+		CHECK_EQ(done.imm, 0x12345678);
+		CHECK_EQ(done.len, 50);
 	}
 	hear(&l, 'a');
 	if (caps & VB__CAP_ATOMIC) {
@@ -303,10 +309,14 @@ static void special_client(struct side *side)
 	uint64_t former;
 
 	fill(l.memory + BIG, 100, 3);
-	CHECK_EQ(post_remote(&l, imm, BIG, 100, BIG),
-		 caps & VB__CAP_WRITE_IMM ? 0 : VB_ERR_UNSUPPORTED);
-	if (caps & VB__CAP_WRITE_IMM)
+	CHECK_EQ(post_remote(&l, imm, BIG, 100, BIG), caps & VB__CAP_IMM ? 0 : VB_ERR_UNSUPPORTED);
+	if (caps & VB__CAP_IMM) {
 		await_good(&l, VB__OP_WRITE_IMM, 1);
+		imm.kind = VB__OP_SEND_IMM;
+		imm.imm = 0x12345678;
+		CHECK_EQ(post_remote(&l, imm, BIG, 50, BIG), 0);
+		await_good(&l, VB__OP_SEND_IMM, 1);
+	}
 	CHECK_EQ(post_remote(&l, add, BIG + 512, 8, BIG + 1024),
 		 caps & VB__CAP_ATOMIC ? 0 : VB_ERR_UNSUPPORTED);
 	if (caps & VB__CAP_ATOMIC) {

@@ -25,8 +25,8 @@ static long setting(const char *name)
 /* Control is a trailer only, and words are shorter than any block that tests send. */
 static bool is_block(const struct vb__op *op)
 {
-	return op->kind == VB__OP_SEND && op->sge_count == 1 &&
-	       op->sge[0].len >= VB_BLOCK_MIN + VB__BLOCK_TRAILER + VB__PACKET_TRAILER;
+	return (op->kind == VB__OP_SEND || op->kind == VB__OP_SEND_IMM) && op->sge_count == 1 &&
+	       op->sge[0].len >= VB_BLOCK_MIN + VB__BLOCK_TRAILER;
 }
 
 int __wrap_vb__ep_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err)

@@ -152,11 +152,11 @@ void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_
 		   const char *object)
 {
 	static const char *const names[] = {
-		[VB__OP_RECV] = "receive from",	     [VB__OP_SEND] = "send to",
-		[VB__OP_WRITE] = "write to",	     [VB__OP_WRITE_IMM] = "write to",
-		[VB__OP_READ] = "read from",	     [VB__OP_FETCH_ADD] = "atomic on",
-		[VB__OP_COMPARE_SWAP] = "atomic on", [VB__OP_BIND] = "grant to",
-		[VB__OP_UNBIND] = "revoke from",
+		[VB__OP_RECV] = "receive from",	  [VB__OP_SEND] = "send to",
+		[VB__OP_SEND_IMM] = "send to",	  [VB__OP_WRITE] = "write to",
+		[VB__OP_WRITE_IMM] = "write to",  [VB__OP_READ] = "read from",
+		[VB__OP_FETCH_ADD] = "atomic on", [VB__OP_COMPARE_SWAP] = "atomic on",
+		[VB__OP_BIND] = "grant to",	  [VB__OP_UNBIND] = "revoke from",
 	};
 
 	vb__fail(err, &(struct vb__failure){

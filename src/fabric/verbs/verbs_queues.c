@@ -46,7 +46,7 @@ static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, st
 	ep->initiator_depth = (uint8_t)within(READS_AT_ONCE, device.max_qp_init_rd_atom);
 	ep->responder_resources = (uint8_t)within(READS_AT_ONCE, device.max_qp_rd_atom);
 	ep->base.caps |= ep->iwarp ? VB__CAP_CONNECTOR_FIRST | VB__CAP_SINK | VB__CAP_MUTE
-				   : VB__CAP_WRITE_IMM;
+				   : VB__CAP_IMM;
 	if (device.atomic_cap != IBV_ATOMIC_NONE)
 		ep->base.caps |= VB__CAP_ATOMIC;
 	if (has_windows(&device))

@@ -121,6 +121,7 @@ static int post_recv(struct verbs_ep *ep, const struct vb__op *op, struct ibv_sg
 
 static const enum ibv_wr_opcode opcodes[] = {
 	[VB__OP_SEND] = IBV_WR_SEND,
+	[VB__OP_SEND_IMM] = IBV_WR_SEND_WITH_IMM,
 	[VB__OP_WRITE] = IBV_WR_RDMA_WRITE,
 	[VB__OP_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
 	[VB__OP_READ] = IBV_WR_RDMA_READ,
@@ -161,27 +162,27 @@ static void fill_remote(struct ibv_send_wr *wr, const struct vb__op *op)
 		wr->wr.atomic.rkey = (uint32_t)op->remote_key;
 		wr->wr.atomic.compare_add = swap ? op->compare : op->operand;
 		wr->wr.atomic.swap = swap ? op->operand : 0;
-	} else if (op->kind != VB__OP_SEND) {
+	} else if (op->kind != VB__OP_SEND && op->kind != VB__OP_SEND_IMM) {
 		wr->wr.rdma.remote_addr = op->remote_addr;
 		wr->wr.rdma.rkey = (uint32_t)op->remote_key;
 	}
-	if (op->kind == VB__OP_WRITE_IMM)
+	if (op->kind == VB__OP_WRITE_IMM || op->kind == VB__OP_SEND_IMM)
 		wr->imm_data = htonl(op->imm);
 }
 
 static bool goes_inline(const struct verbs_ep *ep, const struct vb__op *op, size_t len)
 {
 	return len <= ep->base.inline_bytes &&
-	       (op->kind == VB__OP_SEND || op->kind == VB__OP_WRITE ||
-		op->kind == VB__OP_WRITE_IMM);
+	       (op->kind == VB__OP_SEND || op->kind == VB__OP_SEND_IMM ||
+		op->kind == VB__OP_WRITE || op->kind == VB__OP_WRITE_IMM);
 }
 
 static int check(const struct verbs_ep *ep, const struct vb__op *op, struct vb_error *err)
 {
 	static const unsigned caps[] = {
-		[VB__OP_WRITE_IMM] = VB__CAP_WRITE_IMM, [VB__OP_FETCH_ADD] = VB__CAP_ATOMIC,
-		[VB__OP_COMPARE_SWAP] = VB__CAP_ATOMIC, [VB__OP_BIND] = VB__CAP_WINDOW,
-		[VB__OP_UNBIND] = VB__CAP_WINDOW,
+		[VB__OP_SEND_IMM] = VB__CAP_IMM,     [VB__OP_WRITE_IMM] = VB__CAP_IMM,
+		[VB__OP_FETCH_ADD] = VB__CAP_ATOMIC, [VB__OP_COMPARE_SWAP] = VB__CAP_ATOMIC,
+		[VB__OP_BIND] = VB__CAP_WINDOW,	     [VB__OP_UNBIND] = VB__CAP_WINDOW,
 	};
 	unsigned needs = caps[op->kind];
 
@@ -191,15 +192,15 @@ static int check(const struct verbs_ep *ep, const struct vb__op *op, struct vb_e
 		return vb__fail_invalid(err, "post", "%u pieces, the limit is %u", op->sge_count,
 					ep->base.sge);
 	if (needs & ~ep->base.caps)
-		return vb__fail(err, &(struct vb__failure){
-					     .code = VB_ERR_UNSUPPORTED,
-					     .operation = needs == VB__CAP_ATOMIC ? "atomics"
-							  : needs == VB__CAP_WINDOW
-								  ? "memory windows"
-								  : "write with immediate data",
-					     .object = ep->base.device,
-					     .cause = "not supported by this device",
-				     });
+		return vb__fail(err,
+				&(struct vb__failure){
+					.code = VB_ERR_UNSUPPORTED,
+					.operation = needs == VB__CAP_ATOMIC   ? "atomics"
+						     : needs == VB__CAP_WINDOW ? "memory windows"
+									       : "immediate data",
+					.object = ep->base.device,
+					.cause = "not supported by this device",
+				});
 	return 0;
 }
 
@@ -278,6 +279,7 @@ static bool convert(struct verbs_ep *ep, const struct ibv_wc *wc, struct vb__com
 		done->len = wc->byte_len;
 		done->has_imm = wc->wc_flags & IBV_WC_WITH_IMM;
 		done->imm = done->has_imm ? ntohl(wc->imm_data) : 0;
+		done->by_write = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM;
 	}
 	return !probe;
 }

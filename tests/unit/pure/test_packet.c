@@ -272,6 +272,47 @@ static void integers_survive_any_alignment(void **state)
 	}
 }
 
+static void message_with_immediate_data_says_what_its_trailer_would(void **state)
+{
+	static const uint32_t before[] = { 0, 254, 255, 256, UINT32_MAX, UINT32_MAX - 1 };
+	struct vb__packet got;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(before); i++)
+		for (uint32_t further = 0; further < 3; further++) {
+			struct vb__packet packet = { VB__PACKET_DATA,	 0, 777, 1, 5000,
+						     before[i] + further };
+
+			assert_true(vb__packet_from_immediate(&got, vb__packet_immediate(&packet),
+							      5000, before[i]));
+			assert_int_equal(got.kind, VB__PACKET_DATA);
+			assert_int_equal(got.messages, 1);
+			assert_int_equal(got.credits, 777);
+			assert_int_equal(got.payload, 5000);
+			assert_int_equal(got.seen, packet.seen);
+		}
+	assert_false(vb__packet_from_immediate(&got, UINT32_C(1) << 24, 0, 0));
+}
+
+static void notice_is_a_number_and_no_message(void **state)
+{
+	struct vb__packet notice = { VB__PACKET_DATA, VB__PACKET_NOTICE, 0, 0, 4, 0 };
+	uint8_t bytes[VB__NOTICE_BYTES];
+
+	(void)state;
+	vb__notice_encode(bytes, 0xfedcba98);
+	assert_int_equal(vb__notice_number(bytes), 0xfedcba98);
+	assert_true(decodes(notice, 4 + VB__PACKET_TRAILER));
+	notice.messages = 1;
+	assert_false(decodes(notice, 4 + VB__PACKET_TRAILER));
+	notice.messages = 0;
+	notice.payload = 5;
+	assert_false(decodes(notice, 5 + VB__PACKET_TRAILER));
+	notice.payload = 4;
+	notice.flags |= VB__PACKET_FRAMED;
+	assert_false(decodes(notice, 4 + VB__PACKET_TRAILER));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +328,8 @@ int main(void)
 		cmocka_unit_test(a_frame_without_its_padding_is_refused),
 		cmocka_unit_test(a_position_at_or_beyond_the_end_has_no_frame),
 		cmocka_unit_test(integers_survive_any_alignment),
+		cmocka_unit_test(message_with_immediate_data_says_what_its_trailer_would),
+		cmocka_unit_test(notice_is_a_number_and_no_message),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

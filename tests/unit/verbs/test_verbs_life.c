@@ -308,7 +308,7 @@ static void iwarp_has_no_write_with_immediate_and_keeps_its_rnr_timer(void **sta
 	mock_context.device->transport_type = IBV_TRANSPORT_IWARP;
 	mock_device.attr.atomic_cap = IBV_ATOMIC_NONE;
 	ep = harness_connect();
-	assert_int_equal(ep->caps & (VB__CAP_WRITE_IMM | VB__CAP_ATOMIC), 0);
+	assert_int_equal(ep->caps & (VB__CAP_IMM | VB__CAP_ATOMIC), 0);
 	assert_int_equal(mock_count("ibv_modify_qp"), 0);
 	assert_int_equal(harness_post(ep, VB__OP_WRITE_IMM, 1, 8, &err), VB_ERR_UNSUPPORTED);
 	assert_contains(err.object, MOCK_DEVICE);
