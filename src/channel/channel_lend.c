@@ -6,6 +6,13 @@
 #include "channel/channel_state.h"
 #include "channel/inside.h"
 
+static struct vb__loan loan_of(const struct vb_channel *ch, const struct vb__slot *slot)
+{
+	return (struct vb__loan){ .data = slot->bytes,
+				  .bytes = ch->max_message,
+				  .number = slot->number };
+}
+
 int vb__channel_borrow(struct vb_channel *ch, struct vb__loan *loan, struct vb_error *err)
 {
 	struct vb__slot *slot;
@@ -16,37 +23,89 @@ int vb__channel_borrow(struct vb_channel *ch, struct vb__loan *loan, struct vb_e
 		vb__channel_wait(ch, VB__NEWS_SENT);
 	pthread_mutex_unlock(&ch->lock);
 	if (rc == 0)
-		*loan = (struct vb__loan){ .data = slot->bytes,
-					   .bytes = ch->max_message,
-					   .number = slot->number };
+		*loan = loan_of(ch, slot);
 	return rc;
+}
+
+int vb__channel_try_borrow(struct vb_channel *ch, struct vb__loan *loan, struct vb_error *err)
+{
+	struct vb__slot *slot;
+	int rc;
+
+	pthread_mutex_lock(&ch->lock);
+	rc = vb__channel_check_peer_open(ch, err);
+	slot = rc ? NULL : vb__slot_take(&ch->tx);
+	pthread_mutex_unlock(&ch->lock);
+	if (slot)
+		*loan = loan_of(ch, slot);
+	return slot ? 0 : rc ? rc : VB_ERR_AGAIN;
+}
+
+/* There is a credit for it. */
+static int post_loan(struct vb_channel *ch, struct vb__slot *slot, size_t len,
+		     const struct iovec *before, struct vb_error *err)
+{
+	struct vb__packet packet = { .kind = VB__PACKET_DATA, .messages = 1 };
+	struct vb__sge sge = { .addr = NULL };
+	size_t sum = len;
+
+	slot->filled = len;
+	if (before) {
+		sge = (struct vb__sge){ .addr = before->iov_base, .len = before->iov_len };
+		sum += before->iov_len;
+	}
+	if (vb__packet_post(ch, slot, packet, &sge, before ? 1 : 0) != 0)
+		return vb__fail_again(err, &ch->failure);
+	ch->counters.messages_sent++;
+	ch->counters.bytes_sent += sum;
+	return 0;
 }
 
 int vb__channel_send_loan(struct vb_channel *ch, const struct vb__loan *loan, size_t len,
 			  struct vb_error *err)
 {
 	struct vb__slot *slot = &ch->tx.slot[loan->number];
-	struct vb__packet packet = { .kind = VB__PACKET_DATA, .messages = 1 };
 	bool stalled = false;
 	int rc;
 
-	slot->filled = len;
 	pthread_mutex_lock(&ch->lock);
 	while ((rc = vb__channel_check_peer_open(ch, err)) == 0 && !ch->credits.held) {
 		ch->counters.credit_stalls += !stalled;
 		stalled = true;
 		vb__channel_wait(ch, VB__NEWS_ROOM);
 	}
-	if (rc) {
+	if (rc)
 		vb__slot_give_back(&ch->tx, slot);
-	} else if (vb__packet_post(ch, slot, packet, NULL, 0) != 0) {
-		rc = vb__fail_again(err, &ch->failure);
-	} else {
-		ch->counters.messages_sent++;
-		ch->counters.bytes_sent += len;
-	}
+	else
+		rc = post_loan(ch, slot, len, NULL, err);
 	pthread_mutex_unlock(&ch->lock);
 	return rc;
+}
+
+bool vb__channel_sends_any_memory(const struct vb_channel *ch)
+{
+	const unsigned both = VB__CAP_ANY_BUFFER | VB__CAP_SLOW_POST;
+
+	return (ch->ep->caps & both) == both && ch->ep->sge >= 2;
+}
+
+int64_t vb__channel_try_send_loan(struct vb_channel *ch, const struct vb__loan *loan, size_t len,
+				  const struct iovec *before, struct vb_error *err)
+{
+	int64_t ticket = 0;
+	int rc;
+
+	pthread_mutex_lock(&ch->lock);
+	rc = vb__channel_check_peer_open(ch, err);
+	if (rc == 0 && !ch->credits.held)
+		rc = VB_ERR_AGAIN;
+	if (rc == 0)
+		rc = post_loan(ch, &ch->tx.slot[loan->number], len, before, err);
+	else if (rc != VB_ERR_AGAIN)
+		vb__slot_give_back(&ch->tx, &ch->tx.slot[loan->number]);
+	ticket = ch->posted;
+	pthread_mutex_unlock(&ch->lock);
+	return rc ? rc : ticket;
 }
 
 void vb__channel_give_back_unsent(struct vb_channel *ch, const struct vb__loan *loan)
@@ -94,6 +153,19 @@ int vb__channel_recv_loan(struct vb_channel *ch, struct vb__loan *loan, struct v
 		vb__channel_wait(ch, VB__NEWS_RECEIVED);
 	if (rc == 0)
 		rc = take_packet(ch, loan, err);
+	pthread_mutex_unlock(&ch->lock);
+	return rc;
+}
+
+int vb__channel_try_recv_loan(struct vb_channel *ch, struct vb__loan *loan, struct vb_error *err)
+{
+	int rc = VB_ERR_AGAIN;
+
+	pthread_mutex_lock(&ch->lock);
+	if (ch->inbox.count && ch->failure.code != VB_ERR_PROTOCOL)
+		rc = take_packet(ch, loan, err);
+	else if (vb__channel_check_not_ended(ch, err) != 0)
+		rc = err->code;
 	pthread_mutex_unlock(&ch->lock);
 	return rc;
 }
@@ -153,6 +225,74 @@ void vb__channel_cancel(struct vb_channel *ch, const struct vb_error *why)
 	pthread_mutex_lock(&ch->lock);
 	vb__fail_again(&ch->failure, why);
 	vb__channel_fail(ch, NULL);
+	pthread_mutex_unlock(&ch->lock);
+}
+
+unsigned vb__channel_room(struct vb_channel *ch)
+{
+	unsigned room;
+
+	pthread_mutex_lock(&ch->lock);
+	room = ch->credits.held;
+	pthread_mutex_unlock(&ch->lock);
+	return room;
+}
+
+int vb__channel_check_open(struct vb_channel *ch, struct vb_error *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&ch->lock);
+	rc = vb__channel_check_peer_open(ch, err);
+	pthread_mutex_unlock(&ch->lock);
+	return rc;
+}
+
+unsigned vb__channel_changes(struct vb_channel *ch)
+{
+	unsigned changes;
+
+	pthread_mutex_lock(&ch->lock);
+	changes = ch->changes;
+	pthread_mutex_unlock(&ch->lock);
+	return changes;
+}
+
+static unsigned news_for(bool to_send)
+{
+	return VB__NEWS_RECEIVED | (to_send ? VB__NEWS_SENT | VB__NEWS_ROOM : 0);
+}
+
+void vb__channel_await_change(struct vb_channel *ch, unsigned seen, bool to_send)
+{
+	pthread_mutex_lock(&ch->lock);
+	if (ch->changes == seen)
+		vb__channel_wait(ch, news_for(to_send));
+	pthread_mutex_unlock(&ch->lock);
+}
+
+bool vb__channel_is_quiet(struct vb_channel *ch, unsigned seen, bool to_send)
+{
+	bool quiet;
+
+	pthread_mutex_lock(&ch->lock);
+	quiet = ch->changes == seen && vb__channel_would_block(ch, news_for(to_send));
+	pthread_mutex_unlock(&ch->lock);
+	return quiet;
+}
+
+void vb__channel_poke(struct vb_channel *ch)
+{
+	pthread_mutex_lock(&ch->lock);
+	vb__channel_tell(ch, news_for(true) | VB__NEWS_STATE);
+	pthread_mutex_unlock(&ch->lock);
+}
+
+void vb__channel_wake_loop(struct vb_channel *ch)
+{
+	pthread_mutex_lock(&ch->lock);
+	vb__loop_waits(ch, VB__NEWS_RECEIVED);
+	vb__loop_tell(ch, VB__NEWS_RECEIVED);
 	pthread_mutex_unlock(&ch->lock);
 }
 

@@ -39,6 +39,46 @@ int vb__channel_recv_loan(struct vb_channel *channel, struct vb__loan *loan, str
 void vb__channel_give_back_unsent(struct vb_channel *channel, const struct vb__loan *loan);
 void vb__channel_give_back(struct vb_channel *channel, const struct vb__loan *loan);
 
+/* ---- For a layer that waits by itself, for several things at once ---- */
+
+/* As above, but not waiting: VB_ERR_AGAIN if there is no buffer, or no message. Here `err` is not NULL. */
+int vb__channel_try_borrow(struct vb_channel *channel, struct vb__loan *loan, struct vb_error *err);
+int vb__channel_try_recv_loan(struct vb_channel *channel, struct vb__loan *loan,
+			      struct vb_error *err);
+
+/*
+ * Sends the caller's memory `before`, unless it is NULL, and behind it the first `len` bytes of the loan, as one
+ * message. Returns a ticket for vb_channel_wait: until then `before` must not change. VB_ERR_AGAIN if the peer
+ * has no room: then the loan stays with the caller, else it is taken back.
+ */
+int64_t vb__channel_try_send_loan(struct vb_channel *channel, const struct vb__loan *loan,
+				  size_t len, const struct iovec *before, struct vb_error *err);
+
+/* Memory need not be registered to be sent, and sending it is done with it soon: `before` may be used, and pays. */
+bool vb__channel_sends_any_memory(const struct vb_channel *channel);
+
+/* How many messages the peer has room for. */
+unsigned vb__channel_room(struct vb_channel *channel);
+
+/* Why nothing can be sent any more; 0 if it can. */
+int vb__channel_check_open(struct vb_channel *channel, struct vb_error *err);
+
+/*
+ * A number that changes whenever something has: read it, look at everything, and only then wait,
+ * if it is still the same. Waiting may end for nothing. Without `to_send` it is for messages and the end only.
+ */
+unsigned vb__channel_changes(struct vb_channel *channel);
+void vb__channel_await_change(struct vb_channel *channel, unsigned seen, bool to_send);
+
+/* For event loops: true if nothing has changed, and the descriptor will wake for what does. */
+bool vb__channel_is_quiet(struct vb_channel *channel, unsigned seen, bool to_send);
+
+/* Something has changed above the channel: whoever waits looks again; the descriptor is readable until somebody does. */
+void vb__channel_poke(struct vb_channel *channel);
+void vb__channel_wake_loop(struct vb_channel *channel);
+
+/* ---- Looking after it ---- */
+
 /* Loans that are out or under way, in percent of the depth. */
 unsigned vb__channel_filled(struct vb_channel *channel);
 
@@ -48,6 +88,12 @@ bool vb__channel_tend(struct vb_channel *channel);
 /* As vb_grant, for memory that is used only while somebody is inside a call of this channel. */
 int vb__grant_attended(struct vb_region *region, size_t offset, size_t len, unsigned rights,
 		       struct vb_grant **grant, struct vb_error *err);
+
+/* Lets the peer write this memory by the token, until it is covered. Here, too, somebody must be inside a call. */
+struct vb__mr;
+int vb__channel_expose(struct vb_channel *channel, void *addr, size_t len, struct vb_token *token,
+		       struct vb__mr **mr, struct vb_error *err);
+void vb__channel_cover(struct vb_channel *channel, struct vb__mr *mr);
 
 /* From now on waiting is sleeping: where the CPU itself has to move the data, spinning is in its way. */
 void vb__channel_stop_spinning(struct vb_channel *channel);
