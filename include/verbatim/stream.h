@@ -18,9 +18,10 @@
  *	vb_stream_read(stream, answer, 18, &err);
  *	vb_stream_close(stream, &err);
  *
- * Small writes are put together, and go with the next sync, read or close, or
- * when a block is full. Large ones go straight from the writer's memory into
- * the reader's where the fabric can do that, without a copy.
+ * Small writes are put together, and go with the next sync, flush, read or
+ * close, when a block is full, or at once while another thread waits in a read.
+ * Large ones go straight from the writer's memory into the reader's, without a
+ * copy, if the read is large as well.
  *
  * Threads: one may read and one may write at once. Nobody may be using a stream
  * when it is closed. Streams are independent of each other.
@@ -43,14 +44,19 @@ struct vb_stream_server;
 struct vb_stream;
 
 struct vb_stream_options {
+	/* Here max_message_bytes and depth are of the blocks that small writes go in. 128 KiB and 12. */
 	struct vb_options connection;
 
-	/* Writes and reads from this size on go without a copy. 0: what was measured to be best; UINT64_MAX: never. */
+	/*
+	 * Writes and reads from this size on go without a copy, but for those of event
+	 * loops. 0: what was measured to be best; UINT64_MAX: never.
+	 */
 	uint64_t direct_bytes;
 
 	/*
-	 * How much of the peer's may pile up here while both are only writing, so
-	 * that they do not wait for each other for ever. 1 GiB.
+	 * How much of the peer's may pile up here while nobody reads, so that two who
+	 * only write do not wait for each other for ever: at the side that accepted during
+	 * a write, at either during a sync. 1 GiB.
 	 */
 	uint64_t spill_bytes;
 };
@@ -80,18 +86,20 @@ int vb_stream_write(struct vb_stream *stream, const void *data, size_t len, stru
 /* Returns when the peer's application has read everything that was written so far. */
 int vb_stream_sync(struct vb_stream *stream, struct vb_error *err);
 
-/* Sends what was put together, and does not wait. */
+/* Sends what was put together. Waits for room at most, not until it has been read. */
 int vb_stream_flush(struct vb_stream *stream, struct vb_error *err);
 
 /*
  * Ends the stream in good order and frees it, whatever it returns: the peer reads what was
- * written, and then 0. VB_ERR_CLOSED if the peer closed before it had read all. NULL is fine.
+ * written, and then 0. Returns when the peer's library has all of it, which may be before the application
+ * has read it. VB_ERR_CLOSED if the peer closed before it had read all. NULL is fine.
  */
 int vb_stream_close(struct vb_stream *stream, struct vb_error *err);
 
 /* Frees the stream at once; the peer sees a lost connection. NULL is fine. */
 void vb_stream_abort(struct vb_stream *stream);
 
+/* Stops listening. Accepted streams live on. NULL is fine. */
 void vb_stream_server_close(struct vb_stream_server *server);
 
 /* ---- Event loops ---- */
@@ -124,7 +132,7 @@ int vb_stream_server_fd(const struct vb_stream_server *server);
  */
 int vb_stream_keep(struct vb_stream *stream, void *data, size_t len, struct vb_error *err);
 
-/* Undoes vb_stream_keep for just that memory. Nothing happens if there is none. */
+/* Undoes vb_stream_keep of memory that begins there. Nothing happens if there is none. */
 void vb_stream_forget(struct vb_stream *stream, void *data);
 
 /* ---- Looking at it ---- */

@@ -377,13 +377,16 @@ static int run_lists(const struct test *const *lists, int *number, bool count_on
 
 static int run_all(int *number, bool count_only)
 {
-	static const struct test *const threads[] = { thread_tests, lend_thread_tests,
-						      memory_thread_tests, crew_tests, NULL };
-	static const struct test *const others[] = {
-		channel_tests, end_tests,  stranger_tests, fabric_tests,  lend_tests,
-		memory_tests,  pass_tests, transfer_tests, failure_tests, door_tests,
-		NULL
-	};
+	static const struct test *const threads[] = { thread_tests,	   lend_thread_tests,
+						      memory_thread_tests, stream_thread_tests,
+						      crew_tests,	   NULL };
+	static const struct test *const others[] = { channel_tests,	  end_tests,
+						     stranger_tests,	  fabric_tests,
+						     lend_tests,	  memory_tests,
+						     pass_tests,	  stream_tests,
+						     stream_direct_tests, stream_fault_tests,
+						     transfer_tests,	  failure_tests,
+						     door_tests,	  NULL };
 	int failed = run_lists(threads, number, count_only);
 
 	return failed + (arguments.threads_only ? 0 : run_lists(others, number, count_only));

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Large writes that go straight into the reader's memory, and what is registered for that. */
+#include <sys/mman.h>
+
+#include "channel/inside.h"
+#include "stream_side.h"
+#include "wire/stream_word.h"
+
+#define MIB (1u << 20)
+#define TIMES 8u
+
+static struct vb_stream_counters counters_of(struct vb_stream *stream)
+{
+	struct vb_stream_counters counters;
+
+	vb_stream_counters(stream, &counters);
+	return counters;
+}
+
+/* ---- What is copied, and what is registered ---- */
+
+static void read_often(struct vb_stream *stream, uint8_t *buffer)
+{
+	for (uint32_t i = 0; i < TIMES; i++) {
+		memset(buffer, 0, MIB);
+		read_well(stream, buffer, MIB);
+		CHECK(is_filled_at(buffer, MIB, (uint64_t)i * MIB, 1));
+	}
+	CHECK_EQ(counters_of(stream).bytes_read, TIMES * MIB);
+	CHECK_EQ(counters_of(stream).direct_read, TIMES * MIB);
+}
+
+static void placed_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, DIRECT_BYTES);
+	uint8_t *buffer = malloc(MIB);
+
+	read_often(stream, buffer);
+	CHECK_EQ(counters_of(stream).registrations, TIMES);
+	CHECK_EQ(counters_of(stream).registrations_saved, 0);
+	expect_end(stream);
+	close_stream(stream);
+	free(buffer);
+}
+
+static void placed_client(struct side *side)
+{
+	struct vb_stream *stream = connect_stream(side, DIRECT_BYTES);
+
+	write_bytes(stream, 0, TIMES * MIB, MIB, 1);
+	CHECK_EQ(counters_of(stream).direct_written, TIMES * MIB);
+	/* That it is ready, if nobody had asked before, and that it is there. */
+	CHECK(messages_sent(stream) <= 2 * TIMES);
+	close_stream(stream);
+}
+
+static void kept_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, DIRECT_BYTES);
+	uint8_t *memory = malloc(2 * MIB);
+	struct vb_error err;
+
+	CHECK_EQ(vb_stream_keep(stream, memory, 2 * MIB, &err), 0);
+	CHECK_EQ(vb_stream_keep(stream, memory + MIB, MIB, &err), VB_ERR_INVALID);
+	read_often(stream, memory + 1000);
+	CHECK_EQ(counters_of(stream).registrations, 1);
+	CHECK_EQ(counters_of(stream).registrations_saved, TIMES);
+	vb_stream_forget(stream, memory + MIB); /* there is none */
+	vb_stream_forget(stream, memory);
+	expect_end(stream);
+	close_stream(stream);
+	free(memory);
+}
+
+static void kept_client(struct side *side)
+{
+	struct vb_stream *stream = connect_stream(side, DIRECT_BYTES);
+	uint8_t *memory = malloc(MIB);
+	struct vb_error err;
+
+	CHECK_EQ(vb_stream_keep(stream, memory, MIB, &err), 0);
+	for (uint32_t i = 0; i < TIMES; i++) {
+		fill_at(memory, MIB, (uint64_t)i * MIB, 1);
+		write_well(stream, memory, MIB);
+	}
+	CHECK_EQ(counters_of(stream).direct_written, TIMES * MIB);
+	CHECK_EQ(counters_of(stream).registrations, 1);
+	CHECK_EQ(counters_of(stream).registrations_saved, TIMES);
+	close_stream(stream); /* forgets it */
+	free(memory);
+}
+
+/* ---- Memory that is unmapped and mapped again ---- */
+
+static uint8_t *map_at(void *where)
+{
+	void *addr = mmap(where, MIB, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | (where ? MAP_FIXED : 0), -1, 0);
+
+	CHECK(addr != MAP_FAILED && (!where || addr == where));
+	return addr;
+}
+
+/* Odd rounds keep it for their time, even ones do not. */
+static void remapped(struct vb_stream *stream, bool reads)
+{
+	struct vb_error err;
+	uint8_t *memory = NULL;
+
+	for (uint32_t i = 0; i < TIMES; i++) {
+		memory = map_at(memory);
+		if (i % 2)
+			CHECK_EQ(vb_stream_keep(stream, memory, MIB, &err), 0);
+		if (reads) {
+			read_well(stream, memory, MIB);
+			CHECK(is_filled_at(memory, MIB, (uint64_t)i * MIB, 1));
+		} else {
+			fill_at(memory, MIB, (uint64_t)i * MIB, 1);
+			write_well(stream, memory, MIB);
+		}
+		vb_stream_forget(stream, memory);
+		CHECK_EQ(munmap(memory, MIB), 0);
+	}
+	CHECK_EQ(counters_of(stream).registrations_saved, TIMES / 2);
+}
+
+static void remapped_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, DIRECT_BYTES);
+
+	remapped(stream, true);
+	expect_end(stream);
+	close_stream(stream);
+}
+
+static void remapped_client(struct side *side)
+{
+	struct vb_stream *stream = connect_stream(side, DIRECT_BYTES);
+
+	remapped(stream, false);
+	close_stream(stream);
+}
+
+/* ---- A peer that knows the protocol, and misuses it ---- */
+
+static void say(struct vb_channel *ch, struct vb__stream_word word, const void *token)
+{
+	struct vb_error err = { .code = VB_OK };
+	size_t before = token ? VB__STREAM_TOKEN : 0;
+	struct vb__loan loan;
+
+	CHECK_EQ(vb__channel_borrow(ch, &loan, &err), 0);
+	if (token)
+		memcpy(loan.data, token, before);
+	vb__stream_word_encode(loan.data + before, &word);
+	CHECK_EQ(vb__channel_send_loan(ch, &loan, before + VB__STREAM_WORD, &err), 0);
+}
+
+/* Announces a MiB and waits until it is wanted. */
+static struct vb_channel *await_want(struct side *side, struct vb_token *token)
+{
+	struct vb_error err = { .code = VB_OK };
+	struct vb__stream_word word;
+	struct vb_channel *ch;
+	struct vb__loan loan;
+
+	side->options.depth = 16;
+	ch = connect_there(side);
+	say(ch, (struct vb__stream_word){ .kind = VB__STREAM_READY, .length = MIB }, NULL);
+	CHECK_EQ(vb__channel_recv_loan(ch, &loan, &err), 0);
+	CHECK(vb__stream_word_decode(&word, loan.data, loan.bytes));
+	CHECK_EQ(word.kind, VB__STREAM_WANT);
+	CHECK_EQ(word.offset, 0);
+	CHECK_EQ(word.length, MIB);
+	memcpy(token, loan.data, sizeof(*token));
+	vb__channel_give_back(ch, &loan);
+	return ch;
+}
+
+/* When the read is over, nobody writes into its buffer any more. */
+static void revoking_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, DIRECT_BYTES);
+	uint8_t *buffer = malloc(MIB), byte;
+	struct vb_error err;
+
+	read_well(stream, buffer, MIB);
+	CHECK(is_filled(buffer, MIB, 1));
+	fill(buffer, MIB, 2);
+	signal_step(side, 0);
+	CHECK(vb_stream_read(stream, &byte, 1, &err) < 0);
+	CHECK(is_filled(buffer, MIB, 2));
+	vb_stream_abort(stream);
+	free(buffer);
+}
+
+static void persistent_client(struct side *side)
+{
+	uint8_t *data = malloc(MIB);
+	struct vb_token token;
+	struct vb_channel *ch = await_want(side, &token);
+	struct vb_error err;
+
+	fill(data, MIB, 1);
+	CHECK_EQ(vb_put(ch, &token, 0, data, MIB, &err), 0);
+	say(ch, (struct vb__stream_word){ .kind = VB__STREAM_PLACED, .length = MIB }, NULL);
+	await_step(side, 0);
+	CHECK(vb_put(ch, &token, 0, data, MIB, &err) < 0);
+	vb_channel_abort(ch);
+	free(data);
+}
+
+static void overwhelmed_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, DIRECT_BYTES);
+	uint8_t *buffer = malloc(MIB);
+	struct vb_error err;
+
+	CHECK_EQ(vb_stream_read(stream, buffer, MIB, &err), VB_ERR_PROTOCOL);
+	CHECK(strstr(err.cause, "more was placed"));
+	vb_stream_abort(stream);
+	free(buffer);
+}
+
+static void overwhelming_client(struct side *side)
+{
+	struct vb_token token;
+	struct vb_channel *ch = await_want(side, &token);
+	struct vb_error err = { .code = VB_OK };
+	struct vb__loan loan;
+
+	say(ch, (struct vb__stream_word){ .kind = VB__STREAM_PLACED, .length = MIB + 1 }, NULL);
+	CHECK(vb__channel_recv_loan(ch, &loan, &err) < 0);
+	vb_channel_abort(ch);
+}
+
+static void misled_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, DIRECT_BYTES);
+	uint8_t *buffer = calloc(1, MIB);
+	struct vb_error err;
+
+	CHECK_EQ(vb_stream_write(stream, buffer, MIB, &err), VB_ERR_PROTOCOL);
+	vb_stream_abort(stream);
+	free(buffer);
+}
+
+/* Wants it at a place that is none. */
+static void misleading_client(struct side *side)
+{
+	struct vb_error err = { .code = VB_OK };
+	struct vb_token token;
+	struct vb_channel *ch;
+	struct vb__loan loan;
+
+	memset(&token, 0x5a, sizeof(token));
+	side->options.depth = 16;
+	ch = connect_there(side);
+	say(ch, (struct vb__stream_word){ .kind = VB__STREAM_WANT, .length = MIB }, &token);
+	while (vb__channel_recv_loan(ch, &loan, &err) == 0)
+		vb__channel_give_back(ch, &loan);
+	vb_channel_abort(ch);
+}
+
+const struct test stream_direct_tests[] = {
+	{ "stream_large_writes_are_placed_without_a_copy", placed_server, placed_client },
+	{ "stream_kept_memory_is_registered_once", kept_server, kept_client },
+	{ "stream_memory_mapped_anew_is_not_taken_for_what_was_there", remapped_server,
+	  remapped_client },
+	{ "stream_buffer_is_out_of_reach_when_the_read_is_over", revoking_server,
+	  persistent_client },
+	{ "stream_peer_places_more_than_was_wanted", overwhelmed_server, overwhelming_client },
+	{ "stream_peer_wants_it_where_there_is_no_place", misled_server, misleading_client },
+	{ NULL },
+};

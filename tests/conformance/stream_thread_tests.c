@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One thread reads a stream while another writes it. */
+#include <pthread.h>
+
+#include "../unit/pure/dice.h"
+#include "stream_side.h"
+
+#define MIB (1u << 20)
+
+struct half {
+	struct vb_stream *stream;
+	uint64_t total;
+	uint32_t seed;
+};
+
+static uint64_t model_bytes(const struct side *side)
+{
+	return (side->slow ? 1 : 24) * (uint64_t)MIB;
+}
+
+/* Mostly small, sometimes large. */
+static size_t random_len(struct dice *dice, uint64_t left)
+{
+	static const unsigned most[] = { 10, 100, 5000, 70000, 400000 };
+	size_t len = 1 + dice_throw(dice, most[dice_throw(dice, 5)]);
+
+	return len < left ? len : (size_t)left;
+}
+
+static void *write_randomly(void *arg)
+{
+	struct half *half = arg;
+	struct dice dice = { .state = half->seed };
+	uint8_t *buffer = malloc(400000);
+	size_t len;
+
+	for (uint64_t at = 0; at < half->total; at += len) {
+		len = random_len(&dice, half->total - at);
+		fill_at(buffer, len, at, half->seed);
+		write_well(half->stream, buffer, len);
+		memset(buffer, 0, len);
+		if (dice_throw(&dice, 50) == 0)
+			sync_well(half->stream);
+	}
+	sync_well(half->stream);
+	free(buffer);
+	return NULL;
+}
+
+static void read_randomly(struct half *half, uint32_t seed)
+{
+	struct dice dice = { .state = seed + 1000 };
+	uint8_t *buffer = malloc(400000);
+	size_t len;
+
+	for (uint64_t at = 0; at < half->total; at += len) {
+		len = random_len(&dice, half->total - at);
+		read_well(half->stream, buffer, len);
+		CHECK(is_filled_at(buffer, len, at, seed));
+	}
+	free(buffer);
+}
+
+static void both_ways(struct side *side, struct vb_stream *stream, uint32_t mine, uint32_t theirs)
+{
+	struct half half = { .stream = stream, .total = model_bytes(side), .seed = mine };
+	pthread_t writer;
+
+	CHECK_EQ(pthread_create(&writer, NULL, write_randomly, &half), 0);
+	read_randomly(&half, theirs);
+	pthread_join(writer, NULL);
+	close_stream(stream);
+}
+
+static void model_server(struct side *side)
+{
+	both_ways(side, serve_stream(side, 0), 1, 2);
+}
+
+static void model_client(struct side *side)
+{
+	both_ways(side, connect_stream(side, 0), 2, 1);
+}
+
+static void direct_model_server(struct side *side)
+{
+	both_ways(side, serve_stream(side, DIRECT_BYTES), 1, 2);
+}
+
+static void direct_model_client(struct side *side)
+{
+	both_ways(side, connect_stream(side, DIRECT_BYTES), 2, 1);
+}
+
+static void *read_answers(void *arg)
+{
+	struct half *half = arg;
+
+	read_bytes(half->stream, 0, half->total, 100, half->seed);
+	return NULL;
+}
+
+/* While a thread waits for an answer, what the other one writes does not stay behind. */
+static void questions_client(struct side *side)
+{
+	struct vb_stream *stream = connect_stream(side, 0);
+	struct half half = { .stream = stream, .total = 100 * 100, .seed = 1 };
+	pthread_t reader;
+
+	CHECK_EQ(pthread_create(&reader, NULL, read_answers, &half), 0);
+	for (uint64_t at = 0; at < half.total; at += 100) {
+		sleep_ms(1); /* so that it waits */
+		write_bytes(stream, at, at + 100, 100, 1);
+		if (at == 0)
+			await_step(side, 0);
+	}
+	pthread_join(reader, NULL);
+	close_stream(stream);
+}
+
+static void answers_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, 0);
+	uint8_t bytes[100];
+
+	for (int i = 0; i < 100; i++) {
+		read_well(stream, bytes, sizeof(bytes));
+		write_well(stream, bytes, sizeof(bytes));
+		if (i == 0)
+			signal_step(side, 0);
+	}
+	expect_end(stream);
+	close_stream(stream);
+}
+
+static void *write_much(void *arg)
+{
+	struct half *half = arg;
+
+	write_bytes(half->stream, 0, half->total, MIB, half->seed);
+	return NULL;
+}
+
+/*
+ * This side writes and reads at once; the other one, which does not make way, writes everything before it
+ * reads anything. What it needs to hear for that must not wait behind data.
+ */
+static void duplex_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, DIRECT_BYTES);
+	struct half half = { .stream = stream, .total = model_bytes(side), .seed = 1 };
+	pthread_t writer;
+
+	CHECK_EQ(pthread_create(&writer, NULL, write_much, &half), 0);
+	read_bytes(stream, 0, half.total, MIB, 2);
+	pthread_join(writer, NULL);
+	expect_end(stream);
+	close_stream(stream);
+}
+
+static void one_after_the_other_client(struct side *side)
+{
+	struct vb_stream *stream = connect_stream(side, DIRECT_BYTES);
+
+	write_bytes(stream, 0, model_bytes(side), MIB, 2);
+	read_bytes(stream, 0, model_bytes(side), MIB, 1);
+	close_stream(stream);
+}
+
+const struct test stream_thread_tests[] = {
+	{ "stream_read_and_written_at_random_by_two_threads", model_server, model_client },
+	{ "stream_read_and_written_directly_by_two_threads", direct_model_server,
+	  direct_model_client },
+	{ "stream_write_goes_at_once_while_a_thread_reads", answers_server, questions_client },
+	{ "stream_two_threads_against_one_that_only_writes", duplex_server,
+	  one_after_the_other_client },
+	{ NULL },
+};
