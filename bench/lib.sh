@@ -1,0 +1,52 @@
+# shellcheck shell=bash disable=SC2154	# build, rounds, channel are bench/run's
+# The library's own layers beside what they are made of, and beside plain TCP. Sourced by bench/run.
+
+stream=$build/bench/stream_bench
+
+bench_lib() {
+	local a=127.0.0.1
+	heading "streams over ofi/tcp on loopback, medians of $rounds"
+	contest "1 MiB writes and reads, memory to memory" MB/s higher 0.90 "$stream" bw $a ofi size=1048576 count=2000 \
+		-- "channel, depth 8" "$channel" bw $a ofi size=1048576 count=2000 depth=8 plain
+	contest "1 MiB writes and reads, kept memory" MB/s higher 0.90 "$stream" bw $a ofi size=1048576 count=2000 keep \
+		-- "channel, depth 8" "$channel" bw $a ofi size=1048576 count=2000 depth=8 plain
+	contest "1 MiB, straight into the reader's memory" MB/s higher 1.00 "$stream" bw $a ofi size=1048576 count=2000 \
+		-- "the same, copied" "$stream" bw $a ofi size=1048576 count=2000 direct=1
+	contest "64 KiB writes and reads" MB/s higher 0.80 "$stream" bw $a ofi size=65536 count=16000 \
+		-- "channel, depth 16" "$channel" bw $a ofi size=65536 count=16000 depth=16 plain
+	contest "64 B writes" 1/s higher 2 "$stream" rate $a ofi size=64 count=3000000 \
+		-- "TCP, write(2)" "$stream" rate $a tcp size=64 count=500000
+	contest "40 B there and back, half of it" us lower 1.25 "$stream" lat $a ofi size=40 count=20000 \
+		-- "channel" "$channel" lat $a ofi size=40 count=20000
+}
+
+# rstream_bw SIZE COUNT: MB/s of rsockets, which count both directions, one after the other
+rstream_bw() {
+	local server result
+	rstream -b "$VB_RXE_ADDR" -S "$1" -C "$2" -I 1 > /dev/null 2>&1 &
+	server=$!
+	sleep 1.5
+	result=$(timeout 60 rstream -s "$VB_RXE_ADDR" -S "$1" -C "$2" -I 1 2> /dev/null | awk 'NR > 1 && NF >= 7 {v = $(NF - 1)} END {print v}')
+	kill "$server" 2> /dev/null || true
+	wait "$server" || true
+	awk -v g="${result:-0}" 'BEGIN {printf "%.1f\n", g * 125}'
+}
+
+bench_lib_verbs_inside() {
+	local a=$VB_RXE_ADDR size count
+	heading "streams over Soft-RoCE in a VM (emulated, $(nproc) vCPU), medians of $rounds"
+	while read -r size count; do
+		contest "$size B writes and reads" MB/s higher 0.90 "$stream" bw "$a" verbs size="$size" count="$count" \
+			-- "rstream" rstream_bw "$size" "$count"
+	done <<- SIZES
+	65536 400
+	262144 150
+	1048576 50
+	SIZES
+	contest "1 MiB, straight into the reader's memory" MB/s higher 1.00 "$stream" bw "$a" verbs size=1048576 count=50 \
+		-- "the same, copied" "$stream" bw "$a" verbs size=1048576 count=50 direct=1
+	contest "1 MiB, straight into kept memory" MB/s higher 1.00 "$stream" bw "$a" verbs size=1048576 count=50 keep \
+		-- "the same, copied" "$stream" bw "$a" verbs size=1048576 count=50 direct=1
+}
+
+bench_lib_verbs() { in_guest lib_verbs_inside; }
