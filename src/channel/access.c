@@ -149,14 +149,17 @@ static int look_at(struct checked *c, const struct vb_channel *ch, const struct 
 static int find_memory(struct checked *c, struct vb_channel *ch, const struct iovec *piece,
 		       bool may_register, struct vb__mr **mr, struct vb_error *err)
 {
-	bool sink = kinds[c->access->kind].op == VB__OP_READ && ch->ep->caps & VB__CAP_SINK;
-	unsigned access = sink ? VB__ACCESS_READ_SINK : VB__ACCESS_LOCAL;
+	enum vb__op_kind kind = kinds[c->access->kind].op;
+	bool sink = kind == VB__OP_READ && ch->ep->caps & VB__CAP_SINK;
+	unsigned access = sink			 ? VB__ACCESS_READ_SINK
+			  : kind == VB__OP_WRITE ? VB__ACCESS_SOURCE
+						 : VB__ACCESS_LOCAL;
 	struct vb_region *region = vb__region_find(ch, piece);
 	int rc = 0;
 
 	*mr = NULL;
 	if (ch->ep->caps & VB__CAP_ANY_BUFFER ||
-	    (kinds[c->access->kind].op == VB__OP_WRITE && c->len <= ch->ep->inline_bytes))
+	    (kind == VB__OP_WRITE && c->len <= ch->ep->inline_bytes))
 		return 0;
 	if (region && sink && !region->sink)
 		rc = vb__mr_open(ch->ep, region->addr, region->len, access, &region->sink, err);

@@ -78,6 +78,7 @@ enum vb__access {
 	VB__ACCESS_REMOTE_ATOMIC = 4,
 	VB__ACCESS_READ_SINK = 8, /* local target of VB__OP_READ, see VB__CAP_SINK */
 	VB__ACCESS_BINDABLE = 16, /* windows can be bound to it */
+	VB__ACCESS_SOURCE = 32,	  /* only sent from, and so it may be read-only memory */
 };
 
 /* Registered memory. Belongs to its endpoint, and goes with it at the latest. */

@@ -519,6 +519,30 @@ static void lending_server(struct side *side)
 	close_well(ch);
 }
 
+/* Nobody may write there, and so no device may be asked to be able to. */
+static const uint8_t constant[40 * KIB] = { 1, 2, 3 };
+
+static void constant_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, sizeof(constant));
+
+	grant_and_tell(ch, region, 0, sizeof(constant), VB_RIGHT_WRITE);
+	expect_eof(ch);
+	CHECK(memcmp(vb_region_addr(region), constant, sizeof(constant)) == 0);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void constant_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+
+	put_well(ch, &token, 0, constant, sizeof(constant));
+	close_well(ch);
+}
+
 /* ---- Atomics ---- */
 
 #define TIMES 100u
@@ -723,6 +747,7 @@ const struct test memory_tests[] = {
 	{ "posted_accesses_are_done_in_order", posted_server, posted_client },
 	{ "local_memory_in_no_region_is_registered_for_the_call", lending_server,
 	  unregistered_client },
+	{ "constants_can_be_put", constant_server, constant_client },
 	{ "atomics_count_or_say_that_there_are_none", atomic_server, atomic_client },
 	{ "many_grants_are_given_and_taken", many_server, many_client },
 #ifdef VB_HAVE_VERBS

@@ -13,7 +13,7 @@
 
 static int access_flags(unsigned access, bool iwarp)
 {
-	int flags = IBV_ACCESS_LOCAL_WRITE;
+	int flags = access & VB__ACCESS_SOURCE ? 0 : IBV_ACCESS_LOCAL_WRITE;
 
 	if (access & VB__ACCESS_REMOTE_READ)
 		flags |= IBV_ACCESS_REMOTE_READ;
