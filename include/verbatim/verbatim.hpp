@@ -106,6 +106,13 @@ inline bool tried(int result, const vb_error &err)
 	return true;
 }
 
+inline std::optional<std::size_t> tried_bytes(ssize_t result, const vb_error &err)
+{
+	if (result == VB_ERR_AGAIN)
+		return std::nullopt;
+	return static_cast<std::size_t>(checked(result, err));
+}
+
 inline attempt tried_or_end(ssize_t result, const vb_error &err)
 {
 	if (result == VB_ERR_AGAIN)
@@ -594,6 +601,206 @@ inline token_info read_token(const vb_token &token)
 	detail::checked(vb_token_read(&token, &info.len, &info.rights, &err), err);
 	return info;
 }
+
+/* ---- Streams ---- */
+
+class stream
+{
+public:
+	stream() noexcept = default;
+
+	stream(const char *host, const char *port, const vb_stream_options &options = {})
+	{
+		vb_error err;
+		vb_stream *connected;
+
+		detail::checked(vb_stream_connect(host, port, &options, &connected, &err), err);
+		stream_.reset(connected);
+	}
+
+	/* Takes it over. */
+	explicit stream(vb_stream *owned) noexcept : stream_(owned)
+	{
+	}
+
+	/* Returns `len`; less only at the end. */
+	std::size_t read(void *data, std::size_t len)
+	{
+		vb_error err;
+
+		return static_cast<std::size_t>(
+			detail::checked(vb_stream_read(get(), data, len, &err), err));
+	}
+
+	void write(const void *data, std::size_t len)
+	{
+		vb_error err;
+
+		detail::checked(vb_stream_write(get(), data, len, &err), err);
+	}
+
+	void write(std::string_view data)
+	{
+		write(data.data(), data.size());
+	}
+
+	void sync()
+	{
+		vb_error err;
+
+		detail::checked(vb_stream_sync(get(), &err), err);
+	}
+
+	void flush()
+	{
+		vb_error err;
+
+		detail::checked(vb_stream_flush(get(), &err), err);
+	}
+
+	void close()
+	{
+		vb_error err;
+
+		detail::checked(vb_stream_close(stream_.release(), &err), err);
+	}
+
+	void abort() noexcept
+	{
+		stream_.reset();
+	}
+
+	/* Event loops: false and an empty optional mean not yet, and 0 bytes read the end. */
+
+	std::optional<std::size_t> try_read(void *data, std::size_t len)
+	{
+		vb_error err;
+
+		return detail::tried_bytes(vb_stream_try_read(get(), data, len, &err), err);
+	}
+
+	std::optional<std::size_t> try_write(const void *data, std::size_t len)
+	{
+		vb_error err;
+
+		return detail::tried_bytes(vb_stream_try_write(get(), data, len, &err), err);
+	}
+
+	bool try_sync()
+	{
+		vb_error err;
+
+		return detail::tried(vb_stream_try_sync(get(), &err), err);
+	}
+
+	bool try_flush()
+	{
+		vb_error err;
+
+		return detail::tried(vb_stream_try_flush(get(), &err), err);
+	}
+
+	int fd() const noexcept
+	{
+		return vb_stream_fd(get());
+	}
+
+	/* Keeps memory registered until forget() or the stream's end. */
+	void keep(void *data, std::size_t len)
+	{
+		vb_error err;
+
+		detail::checked(vb_stream_keep(get(), data, len, &err), err);
+	}
+
+	void forget(void *data) noexcept
+	{
+		vb_stream_forget(get(), data);
+	}
+
+	const char *description() const noexcept
+	{
+		return vb_stream_description(get());
+	}
+
+	const char *peer() const noexcept
+	{
+		return vb_stream_peer(get());
+	}
+
+	struct ::vb_stream_counters counters() const noexcept
+	{
+		struct ::vb_stream_counters counters;
+
+		vb_stream_counters(get(), &counters);
+		return counters;
+	}
+
+	vb_stream *get() const noexcept
+	{
+		return stream_.get();
+	}
+
+private:
+	detail::owner<vb_stream, vb_stream_abort> stream_;
+};
+
+class stream_server
+{
+public:
+	stream_server() noexcept = default;
+
+	stream_server(const char *host, const char *port, const vb_stream_options &options = {})
+	{
+		vb_error err;
+		vb_stream_server *opened;
+
+		detail::checked(vb_stream_serve(host, port, &options, &opened, &err), err);
+		server_.reset(opened);
+	}
+
+	stream accept()
+	{
+		vb_error err;
+		vb_stream *accepted;
+
+		detail::checked(vb_stream_accept(get(), &accepted, &err), err);
+		return stream(accepted);
+	}
+
+	std::optional<stream> try_accept()
+	{
+		vb_error err;
+		vb_stream *accepted;
+
+		if (!detail::tried(vb_stream_try_accept(get(), &accepted, &err), err))
+			return std::nullopt;
+		return stream(accepted);
+	}
+
+	void close() noexcept
+	{
+		server_.reset();
+	}
+
+	int fd() const noexcept
+	{
+		return vb_stream_server_fd(get());
+	}
+
+	int port() const noexcept
+	{
+		return vb_stream_server_port(get());
+	}
+
+	vb_stream_server *get() const noexcept
+	{
+		return server_.get();
+	}
+
+private:
+	detail::owner<vb_stream_server, vb_stream_server_close> server_;
+};
 
 /* ---- Transfers ---- */
 

@@ -83,6 +83,7 @@ template <class Object> constexpr bool owns()
 
 static_assert(owns<vb::channel>() && owns<vb::listener>() && owns<vb::region>() &&
 	      owns<vb::grant>());
+static_assert(owns<vb::stream>() && owns<vb::stream_server>());
 static_assert(owns<vb::door>() && owns<vb::session>());
 static_assert(sizeof(vb::channel) == sizeof(void *) && sizeof(vb::region) == sizeof(void *));
 static_assert(std::is_nothrow_copy_constructible_v<vb::error>);
@@ -234,6 +235,56 @@ void what_a_fabric_cannot_do_is_thrown()
 	CHECK(thrown_by([&] { region.grant(0, 8, VB_RIGHT_ATOMIC); }) == VB_ERR_UNSUPPORTED);
 }
 
+vb_stream_options stream_options()
+{
+	vb_stream_options options = {};
+
+	options.connection = ofi();
+	return options;
+}
+
+void a_stream_ends_with_a_short_read()
+{
+	vb::stream_server server(localhost, "0", stream_options());
+	auto peer = beside([port = std::to_string(server.port())] {
+		vb::stream stream(localhost, port.c_str(), stream_options());
+		char answer[3];
+
+		stream.write("question");
+		CHECK(stream.read(answer, 3) == 3 && std::string_view(answer, 3) == "yes");
+		stream.write("more");
+		stream.close();
+	});
+	vb::stream accepted = server.accept(), stream = std::move(accepted);
+	char heard[8];
+
+	CHECK(stream.read(heard, 8) == 8 && std::string_view(heard, 8) == "question");
+	CHECK(!stream.try_read(heard, 8));
+	stream.write("yes");
+	stream.flush();
+	CHECK(stream.read(heard, 8) == 4 && std::string_view(heard, 4) == "more");
+	CHECK(stream.read(heard, 8) == 0);
+	CHECK(stream.try_read(heard, 8) == 0u);
+	stream.close();
+	peer.get();
+}
+
+void a_stream_that_is_not_closed_is_lost_to_its_peer()
+{
+	vb::stream_server server(localhost, "0", stream_options());
+	auto peer = beside([port = std::to_string(server.port())] {
+		return vb::stream(localhost, port.c_str(), stream_options());
+	});
+	vb::stream stream = server.accept();
+	char byte;
+
+	peer.get().write("half of it");
+	CHECK(thrown_by([&] {
+		      while (stream.read(&byte, 1))
+			      ;
+	      }) == VB_ERR_LOST);
+}
+
 void a_file_is_transferred()
 {
 	std::string name = "/tmp/verbatim-cxx-" + std::to_string(getpid()), copy = name + ".copy";
@@ -276,6 +327,8 @@ const struct {
 	TEST(event_loops_are_told_to_wait),
 	TEST(memory_is_lent_and_taken_back),
 	TEST(what_a_fabric_cannot_do_is_thrown),
+	TEST(a_stream_ends_with_a_short_read),
+	TEST(a_stream_that_is_not_closed_is_lost_to_its_peer),
 	TEST(a_file_is_transferred),
 };
 
