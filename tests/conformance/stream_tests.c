@@ -350,7 +350,7 @@ static void run_loop(struct side *side, struct vb_stream *stream, uint32_t mine)
 
 	*l = (struct looping){ .stream = stream, .total = much(side, 16), .mine = mine };
 	while (l->read < l->total || !synced) {
-		bool busy = try_reading(l) | try_writing(l);
+		bool read = try_reading(l), written = try_writing(l), busy = read || written;
 
 		if (l->written == l->total && !synced) {
 			int rc = vb_stream_try_sync(stream, &err);
