@@ -3,6 +3,7 @@
 #include "fabric/fabric.h"
 
 #include <errno.h>
+#include <poll.h>
 
 const struct vb__fabric *const vb__fabrics[] = {
 #ifdef VB_HAVE_VERBS
@@ -145,7 +146,8 @@ int vb__ep_poll(struct vb__ep *ep, struct vb__completion *done, int max)
 {
 	int n = ep->fabric->poll(ep, done, max);
 
-	ep->outstanding -= (unsigned)n;
+	for (int i = 0; i < n; i++)
+		ep->outstanding -= !(ep->pool && done[i].kind == VB__OP_RECV);
 	return n;
 }
 
@@ -157,6 +159,57 @@ int vb__ep_arm(struct vb__ep *ep)
 int vb__ep_arm_for_arrivals(struct vb__ep *ep)
 {
 	return ep->fabric->arm(ep, true);
+}
+
+void vb__ep_sleep(const struct vb__ep *ep)
+{
+	struct pollfd fds[] = {
+		{ .fd = ep->wait_fd, .events = POLLIN },
+		{ .fd = ep->pool ? ep->pool->wait_fd : -1, .events = POLLIN },
+	};
+
+	poll(fds, 2, -1);
+}
+
+int vb__pool_for(struct vb__request *request, const struct vb__pool_attr *attr,
+		 struct vb__pool **list, struct vb__pool **pool, struct vb_error *err)
+{
+	const struct vb__fabric *fabric = request->fabric;
+	int rc;
+
+	if (!fabric->pool_open)
+		return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_UNSUPPORTED,
+							    .operation = "share receives" });
+	for (*pool = *list; *pool; *pool = (*pool)->next)
+		if ((*pool)->fabric == fabric && fabric->pool_serves(*pool, request, attr->sends))
+			return 0;
+	rc = fabric->pool_open(request, attr, pool, err);
+	if (rc)
+		return rc;
+	(*pool)->fabric = fabric;
+	(*pool)->next = *list;
+	*list = *pool;
+	return 0;
+}
+
+void vb__pool_look_after(struct vb__pool *pool)
+{
+	pool->fabric->pool_look_after(pool);
+}
+
+void vb__pool_give_back(struct vb__pool *pool, struct vb__arrival *arrival)
+{
+	pool->fabric->pool_give_back(pool, arrival);
+}
+
+void vb__pools_close(struct vb__pool **list)
+{
+	struct vb__pool *pool;
+
+	while ((pool = *list)) {
+		*list = pool->next;
+		pool->fabric->pool_close(pool);
+	}
 }
 
 void vb__ep_disconnect(struct vb__ep *ep)

@@ -119,6 +119,30 @@ struct vb__op {
 	unsigned access; /* of enum vb__access, for VB__OP_BIND */
 };
 
+/*
+ * Receives that several endpoints of one device share. Locked inside, since
+ * the endpoints may be used by different threads. A sender that finds the
+ * pool empty is held back by the devices until there is room again.
+ */
+struct vb__pool {
+	const struct vb__fabric *fabric;
+	struct vb__pool *next; /* for its owner */
+	int wait_fd;	       /* wakes for what comes to any member; beside the members' own */
+	bool watched;	       /* for its owner */
+};
+
+/* What came through a pool. It goes back by vb__pool_give_back. */
+struct vb__arrival {
+	uint8_t *bytes;
+	size_t room; /* from there on, for what came and a little more */
+};
+
+struct vb__pool_attr {
+	unsigned receives;
+	size_t bytes;	/* of each */
+	unsigned sends; /* of a member, outstanding at once */
+};
+
 struct vb__completion {
 	uint64_t id;
 	enum vb__op_kind kind;
@@ -127,6 +151,8 @@ struct vb__completion {
 	bool by_write; /* the receive was taken by a VB__OP_WRITE_IMM, and holds nothing */
 	uint32_t imm;
 	size_t len; /* received bytes */
+	struct vb__arrival
+		*arrival; /* a good receive of a member of a pool; `id` means nothing then */
 };
 
 /* What an endpoint is asked for; what it got is in struct vb__ep. */
@@ -135,6 +161,7 @@ struct vb__ep_attr {
 	unsigned sge;			 /* pieces per operation */
 	const struct vb__settings *settings;
 	const struct vb__address *source; /* to connect from; NULL: by the route */
+	struct vb__pool *pool;		  /* to receive through; NULL: none. Only where accepting */
 };
 
 struct vb__ep {
@@ -154,6 +181,7 @@ struct vb__ep {
 	size_t peer_data_len; /* may be padded by the fabric */
 	struct vb__mr *mrs;
 	struct vb__window *windows;
+	struct vb__pool *pool; /* or NULL */
 };
 
 /* A listening endpoint. */
@@ -208,6 +236,15 @@ struct vb__fabric {
 	int (*arm)(struct vb__ep *ep, bool arrivals_only);
 	void (*disconnect)(struct vb__ep *ep);
 	void (*wake)(struct vb__ep *ep);
+
+	/* All NULL where receives cannot be shared. */
+	int (*pool_open)(struct vb__request *request, const struct vb__pool_attr *attr,
+			 struct vb__pool **pool, struct vb_error *err);
+	bool (*pool_serves)(struct vb__pool *pool, const struct vb__request *request,
+			    unsigned sends);
+	void (*pool_look_after)(struct vb__pool *pool);
+	void (*pool_give_back)(struct vb__pool *pool, struct vb__arrival *arrival);
+	void (*pool_close)(struct vb__pool *pool);
 };
 
 /* The backends that were built in, best first; NULL at the end. */
@@ -257,6 +294,24 @@ int vb__ep_accept(struct vb__ep *ep, const void *data, size_t len, struct vb_err
 /* Says no and ends the request. */
 void vb__request_reject(struct vb__request *request, const void *data, size_t len);
 
+/* ---- Pools ---- */
+
+/*
+ * The pool of `list` that an endpoint for this request can join; opens one if
+ * there is none. VB_ERR_UNSUPPORTED: receives cannot be shared there.
+ */
+int vb__pool_for(struct vb__request *request, const struct vb__pool_attr *attr,
+		 struct vb__pool **list, struct vb__pool **pool, struct vb_error *err);
+
+/* When wait_fd is readable: hands what has come to the members that it is for, and wakes them. */
+void vb__pool_look_after(struct vb__pool *pool);
+
+/* The receive is posted again. Any thread. */
+void vb__pool_give_back(struct vb__pool *pool, struct vb__arrival *arrival);
+
+/* All of the list. After their members. */
+void vb__pools_close(struct vb__pool **list);
+
 /* ---- Both ---- */
 
 int vb__mr_open(struct vb__ep *ep, void *addr, size_t len, unsigned access, struct vb__mr **mr,
@@ -267,7 +322,7 @@ void vb__mr_close(struct vb__mr *mr);
 int vb__window_open(struct vb__ep *ep, struct vb__window **window, struct vb_error *err);
 void vb__window_close(struct vb__window *window);
 
-/* Posts an operation. The caller keeps to send_depth and recv_depth. */
+/* Posts an operation. The caller keeps to send_depth and recv_depth. Members of a pool post no receives. */
 int vb__ep_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
 
 /* Takes up to `max` completions, returns how many. Looks after events every now and then. */
@@ -284,6 +339,9 @@ int vb__ep_arm(struct vb__ep *ep);
  * else completes need not wake them, and does not where the fabric can tell.
  */
 int vb__ep_arm_for_arrivals(struct vb__ep *ep);
+
+/* Sleeps until there is something for the endpoint, or for nothing. After arming; lock-free. */
+void vb__ep_sleep(const struct vb__ep *ep);
 
 /* Ends the connection; the peer sees that after everything that completed here. */
 void vb__ep_disconnect(struct vb__ep *ep);

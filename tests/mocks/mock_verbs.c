@@ -46,13 +46,19 @@ struct mock_qp {
 	unsigned unacked; /* asynchronous events */
 };
 
+struct mock_srq {
+	struct ibv_srq srq;
+	struct mock_wr pending[PENDING_MAX];
+	unsigned count, limit;
+};
+
 struct ibv_context mock_context;
 struct mock_device mock_device;
 
 static struct ibv_device device;
 static struct ibv_async_event async_events[PENDING_MAX];
 static unsigned async_count;
-static uint32_t next_key;
+static uint32_t next_key, next_qp_num;
 
 /* ---- The device ---- */
 
@@ -131,6 +137,9 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 	for (struct mock_qp *q = NULL; (q = mock_next_alive("QP", q));)
 		if (q->qp.pd == pd)
 			mock_complain("ibv_dealloc_pd before its QP");
+	for (struct mock_srq *s = NULL; (s = mock_next_alive("SRQ", s));)
+		if (s->srq.pd == pd)
+			mock_complain("ibv_dealloc_pd before its SRQ");
 	mock_end(pd, "PD", "ibv_dealloc_pd");
 	return errnum;
 }
@@ -301,6 +310,18 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	return &c->cq;
 }
 
+int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	int errnum = mock_call("ibv_resize_cq", cq);
+
+	mock_check(cq, "CQ", "ibv_resize_cq");
+	if (!errnum && cqe > mock_device.attr.max_cqe)
+		errnum = EINVAL;
+	if (!errnum)
+		cq->cqe = cqe;
+	return errnum;
+}
+
 static void raise_completion_event(struct mock_cq *c)
 {
 	struct mock_comp *comp = (struct mock_comp *)c->cq.channel;
@@ -428,15 +449,16 @@ static void put_completion(struct ibv_cq *cq, const struct ibv_wc *wc)
 
 /* ---- Queue pairs ---- */
 
-static bool fits(const struct ibv_qp_cap *cap)
+static bool fits(const struct ibv_qp_cap *cap, bool srq)
 {
 	const struct ibv_device_attr *a = &mock_device.attr;
 	unsigned wr = (unsigned)a->max_qp_wr, sge = (unsigned)a->max_sge;
 
 	/* A device may refuse zeros only later, at the first post: no better. */
-	return cap->max_send_wr && cap->max_recv_wr && cap->max_send_sge && cap->max_recv_sge &&
-	       cap->max_send_wr <= wr && cap->max_recv_wr <= wr && cap->max_send_sge <= sge &&
-	       cap->max_recv_sge <= sge && cap->max_inline_data <= mock_device.inline_max;
+	return cap->max_send_wr && cap->max_send_sge &&
+	       (srq || (cap->max_recv_wr && cap->max_recv_sge)) && cap->max_send_wr <= wr &&
+	       cap->max_recv_wr <= wr && cap->max_send_sge <= sge && cap->max_recv_sge <= sge &&
+	       cap->max_inline_data <= mock_device.inline_max;
 }
 
 struct ibv_qp *mock_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -446,7 +468,9 @@ struct ibv_qp *mock_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	mock_check(pd, "PD", "rdma_create_qp");
 	mock_check(attr->send_cq, "CQ", "rdma_create_qp");
 	mock_check(attr->recv_cq, "CQ", "rdma_create_qp");
-	if (!fits(&attr->cap)) {
+	if (attr->srq)
+		mock_check(attr->srq, "SRQ", "rdma_create_qp");
+	if (!fits(&attr->cap, attr->srq)) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -455,6 +479,8 @@ struct ibv_qp *mock_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	q->qp.pd = pd;
 	q->qp.send_cq = attr->send_cq;
 	q->qp.recv_cq = attr->recv_cq;
+	q->qp.srq = attr->srq;
+	q->qp.qp_num = ++next_qp_num;
 	q->qp.state = IBV_QPS_INIT;
 	q->asked = attr->cap;
 	q->rnr_timer = MOCK_RNR_TIMER_UNSET;
@@ -512,6 +538,7 @@ static void finish(struct mock_qp *q, unsigned index, enum ibv_wc_status status,
 		.status = status,
 		.opcode = wr.send ? IBV_WC_SEND : IBV_WC_RECV,
 		.byte_len = len,
+		.qp_num = q->qp.qp_num,
 	};
 
 	q->count--;
@@ -552,8 +579,20 @@ void mock_complete_send(struct ibv_qp *qp, enum ibv_wc_status status)
 	complete(qp, true, status, 0);
 }
 
+/* The oldest receive of its SRQ becomes the queue pair's own, as soon as something comes for it. */
+static void take_from_srq(struct mock_qp *q)
+{
+	struct mock_srq *s = (struct mock_srq *)q->qp.srq;
+
+	if (!s || !s->count)
+		return;
+	q->pending[q->count++] = s->pending[0];
+	memmove(s->pending, s->pending + 1, --s->count * sizeof(*s->pending));
+}
+
 void mock_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, uint32_t len)
 {
+	take_from_srq((struct mock_qp *)qp);
 	complete(qp, false, status, len);
 }
 
@@ -609,6 +648,66 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 		return errnum ? errnum : EINVAL;
 	check_memory(wr->sg_list, wr->num_sge, "ibv_post_recv");
 	return enqueue(qp, &entry, ((struct mock_qp *)qp)->granted.max_recv_wr);
+}
+
+/* ---- Shared receive queues ---- */
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	int errnum = mock_call("ibv_create_srq", pd);
+	struct mock_srq *s;
+
+	mock_check(pd, "PD", "ibv_create_srq");
+	if (!errnum && (!attr->attr.max_wr || attr->attr.max_wr > PENDING_MAX ||
+			attr->attr.max_wr > (unsigned)mock_device.attr.max_srq_wr))
+		errnum = EINVAL;
+	if (errnum) {
+		errno = errnum;
+		return NULL;
+	}
+	s = mock_make("SRQ", sizeof(*s));
+	s->srq.context = pd->context;
+	s->srq.pd = pd;
+	if (mock_device.srq_grants)
+		attr->attr.max_wr = mock_device.srq_grants;
+	s->limit = attr->attr.max_wr;
+	return &s->srq;
+}
+
+int ibv_destroy_srq(struct ibv_srq *srq)
+{
+	int errnum = mock_call("ibv_destroy_srq", srq);
+
+	for (struct mock_qp *q = NULL; (q = mock_next_alive("QP", q));)
+		if (q->qp.srq == srq)
+			mock_complain("ibv_destroy_srq before its QP");
+	mock_end(srq, "SRQ", "ibv_destroy_srq");
+	return errnum;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	int errnum = mock_call("ibv_post_srq_recv", srq);
+	struct mock_srq *s = (struct mock_srq *)srq;
+
+	*bad = wr;
+	if (!mock_check(srq, "SRQ", "ibv_post_srq_recv") || errnum)
+		return errnum ? errnum : EINVAL;
+	check_memory(wr->sg_list, wr->num_sge, "ibv_post_srq_recv");
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->pending[i].wr_id == wr->wr_id)
+			mock_complain("ibv_post_srq_recv of what is posted");
+	if (s->count == s->limit)
+		return ENOMEM;
+	s->pending[s->count++] = (struct mock_wr){ .wr_id = wr->wr_id,
+						   .num_sge = wr->num_sge,
+						   .sge = wr->sg_list[0] };
+	return 0;
+}
+
+unsigned mock_srq_pending(const struct ibv_srq *srq)
+{
+	return ((const struct mock_srq *)srq)->count;
 }
 
 /* ---- Asynchronous events ---- */
@@ -683,7 +782,7 @@ void mock_verbs_reset(void)
 	if (mock_context.device)
 		close(mock_context.async_fd);
 	async_count = 0;
-	next_key = 0;
+	next_key = next_qp_num = 0;
 	device = (struct ibv_device){ .name = MOCK_DEVICE, .transport_type = IBV_TRANSPORT_IB };
 	mock_context = (struct ibv_context){
 		.device = &device,
@@ -692,7 +791,8 @@ void mock_verbs_reset(void)
 			 .poll_cq = poll_cq,
 			 .req_notify_cq = req_notify_cq,
 			 .post_send = post_send,
-			 .post_recv = post_recv },
+			 .post_recv = post_recv,
+			 .post_srq_recv = post_srq_recv },
 		.async_fd = mock_system_eventfd(),
 	};
 	mock_lose_flushes = false;
@@ -700,6 +800,9 @@ void mock_verbs_reset(void)
 		.attr = { .max_qp_wr = 256,
 			  .max_sge = 16,
 			  .max_cqe = 1024,
+			  .max_srq = 16,
+			  .max_srq_wr = 256,
+			  .max_srq_sge = 4,
 			  .max_qp_rd_atom = 16,
 			  .max_qp_init_rd_atom = 16,
 			  .atomic_cap = IBV_ATOMIC_HCA },

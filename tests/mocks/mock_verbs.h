@@ -30,6 +30,7 @@ struct mock_device {
 	struct ibv_port_attr port;
 	unsigned inline_max;	/* rdma_create_qp refuses to ask for more */
 	unsigned inline_grants; /* and grants at least so much */
+	unsigned srq_grants;	/* ibv_create_srq gives so many; 0: what was asked for */
 };
 extern struct mock_device mock_device;
 extern struct ibv_context mock_context;
@@ -93,6 +94,9 @@ struct mock_wr mock_qp_last_sent(const struct ibv_qp *qp);
  */
 void mock_complete_send(struct ibv_qp *qp, enum ibv_wc_status status);
 void mock_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, uint32_t len);
+
+/* Receives that are posted to a shared queue. What completes for a queue pair with one is taken from there. */
+unsigned mock_srq_pending(const struct ibv_srq *srq);
 
 /* A completion event that stands for no completion. */
 void mock_empty_completion_event(struct ibv_cq *cq);

@@ -4,6 +4,7 @@
 #define VB_FABRIC_VERBS_H
 
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
 
@@ -21,6 +22,70 @@ struct verbs_probe {
 	uint64_t posted_ns;
 	uint64_t heard_ns; /* the last sign of life */
 	bool too_early;	   /* iWARP, on the side that accepts: until the peer has spoken */
+};
+
+/* A receive of a pool with what came; or a copy of that, so that the receive could be posted again. */
+struct verbs_arrival {
+	struct vb__arrival base;
+	struct verbs_arrival *next;
+	struct ibv_wc wc;
+	bool copy;
+};
+
+struct verbs_sent {
+	uint64_t wr_id;
+	enum ibv_wc_status status;
+};
+
+/* An endpoint's part of a pool: what has been handed to it and not yet polled. Under the pool's lock. */
+struct verbs_share {
+	struct verbs_pool *pool; /* NULL: it has receives of its own */
+	bool joined;
+	uint32_t qp_num;
+	struct verbs_ep *next; /* member of the same bucket */
+	struct verbs_arrival *first, *last;
+	unsigned arrived;
+	struct verbs_sent *sent; /* a ring */
+	unsigned sent_size, sent_first, sent_count;
+	enum ibv_wc_status bad_receive;
+	bool overrun; /* more came than the peer had credits for */
+};
+
+#define VERBS_POOL_BUCKETS 256u
+
+/* What a pool's waiter tells. */
+#define VERBS_POOL_CQ VB__READY_OWN
+#define VERBS_POOL_DEVICE (VB__READY_OWN << 1)
+
+struct verbs_pool {
+	struct vb__pool base;
+	struct vb__waiter waiter; /* for completions and for the device's events, for all members */
+	struct ibv_context *context;
+	const char *device;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct ibv_srq *srq;
+	struct ibv_comp_channel *completions;
+	struct ibv_cq *cq;
+	unsigned cq_size, cq_max;
+	uint8_t *memory;
+	size_t memory_bytes, room;
+	struct verbs_arrival *slots;
+	unsigned count;
+
+	pthread_mutex_t lock; /* for all that follows, and the members' shares */
+	unsigned posted;
+	unsigned sends;	  /* of all members at once */
+	unsigned unacked; /* completion events */
+	int failed;	  /* errno of failed_call; 0: it works */
+	const char *failed_call;
+	struct verbs_ep *members[VERBS_POOL_BUCKETS]; /* by the number of the queue pair */
+};
+
+/* A completion that was handed to an endpoint; a good receive has an arrival. */
+struct verbs_taken {
+	struct ibv_wc wc;
+	struct verbs_arrival *arrival;
 };
 
 /* What the completion queue will raise an event for, each more than the one before. */
@@ -49,6 +114,7 @@ struct verbs_ep {
 	int last_event; /* of the CM, while connecting */
 	struct verbs_probe probe;
 	uint64_t flushing_ns; /* down, and something is outstanding, since then; 0: not */
+	struct verbs_share share;
 
 	struct verbs_device *device;
 	struct verbs_ep *next_on_device;
@@ -100,12 +166,34 @@ int verbs_device_attach(struct verbs_ep *ep, struct vb_error *err);
 void verbs_device_detach(struct verbs_ep *ep);
 void verbs_device_events(struct verbs_ep *ep);
 
+/* The same for whoever is no endpoint: 0, or the errno of a failure. Nothing if no endpoint is on the device. */
+int verbs_device_events_of(struct ibv_context *context);
+
 /* For tests: windows also where their bounds are not kept. */
 extern bool verbs_any_windows;
 
 /* verbs_queues.c: PD, CQ, QP with capacities that were asked for and checked */
 int verbs_queues_open(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_error *err);
 void verbs_queues_close(struct verbs_ep *ep);
+
+/* verbs_pool.c */
+int verbs_pool_open(struct vb__request *request, const struct vb__pool_attr *attr,
+		    struct vb__pool **pool, struct vb_error *err);
+bool verbs_pool_serves(struct vb__pool *pool, const struct vb__request *request, unsigned sends);
+void verbs_pool_close(struct vb__pool *pool);
+
+/* verbs_share.c */
+void verbs_pool_post(struct verbs_pool *pool, struct verbs_arrival *slot);
+void verbs_pool_give_back(struct vb__pool *pool, struct vb__arrival *arrival);
+void verbs_pool_look_after(struct vb__pool *pool);
+
+/* For a member with a queue pair. Leaving, which a half-made one may as well, destroys that. */
+int verbs_pool_join(struct verbs_ep *ep, struct vb_error *err);
+void verbs_pool_leave(struct verbs_ep *ep);
+int verbs_pool_poll(struct verbs_ep *ep, struct verbs_taken *taken, int max);
+
+/* True if nothing waits to be polled and the queue is armed. */
+bool verbs_pool_quiet(struct verbs_ep *ep);
 
 /* verbs_connection.c */
 int verbs_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer,

@@ -290,9 +290,10 @@ static int equip(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_
 		rc = verbs_queues_open(ep, attr, err);
 	if (rc == 0)
 		rc = verbs_device_attach(ep, err);
-	if (rc == 0)
+	if (rc == 0 && ep->completions)
 		rc = vb__waiter_add(&ep->waiter, ep->completions->fd, READY_CQ, err);
-	if (rc == 0)
+	/* For members of a pool that does it. Linux lets no more than 500 nested epoll sets watch one descriptor. */
+	if (rc == 0 && !ep->share.pool)
 		rc = vb__waiter_add(&ep->waiter, ep->id->verbs->async_fd, READY_DEVICE, err);
 	if (rc == 0 && rdma_set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
 				       sizeof(timeout)) != 0)

@@ -94,6 +94,8 @@ static bool concerns(const struct ibv_async_event *event, const struct verbs_ep 
 		return event->element.qp == ep->id->qp;
 	case IBV_EVENT_CQ_ERR:
 		return event->element.cq == ep->cq;
+	case IBV_EVENT_SRQ_ERR:
+		return ep->share.pool && event->element.srq == ep->share.pool->srq;
 	default:
 		return true;
 	}
@@ -103,7 +105,7 @@ static bool is_fatal(enum ibv_event_type type)
 {
 	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
 	       type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_CQ_ERR ||
-	       type == IBV_EVENT_DEVICE_FATAL;
+	       type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_DEVICE_FATAL;
 }
 
 static void pass_on(struct verbs_device *device, const struct ibv_async_event *event)
@@ -126,18 +128,39 @@ static void pass_on(struct verbs_device *device, const struct ibv_async_event *e
 	}
 }
 
-void verbs_device_events(struct verbs_ep *ep)
+/* Lock held. Returns the errno that ended it. */
+static int take_all(struct verbs_device *device)
 {
 	struct ibv_async_event event;
+
+	while (ibv_get_async_event(device->context, &event) == 0) {
+		pass_on(device, &event);
+		ibv_ack_async_event(&event);
+	}
+	return errno;
+}
+
+void verbs_device_events(struct verbs_ep *ep)
+{
 	int errnum;
 
 	pthread_mutex_lock(&devices_lock);
-	while (ibv_get_async_event(ep->device->context, &event) == 0) {
-		pass_on(ep->device, &event);
-		ibv_ack_async_event(&event);
-	}
-	errnum = errno;
+	errnum = take_all(ep->device);
 	pthread_mutex_unlock(&devices_lock);
 	if (errnum != EAGAIN && errnum != EINTR)
 		verbs_break(ep, errnum, "ibv_get_async_event");
+}
+
+int verbs_device_events_of(struct ibv_context *context)
+{
+	struct verbs_device *device;
+	int errnum = EAGAIN;
+
+	pthread_mutex_lock(&devices_lock);
+	for (device = devices; device && device->context != context; device = device->next)
+		;
+	if (device)
+		errnum = take_all(device);
+	pthread_mutex_unlock(&devices_lock);
+	return errnum == EINTR || errnum == EAGAIN ? 0 : errnum;
 }

@@ -231,4 +231,9 @@ const struct vb__fabric vb__verbs_fabric = {
 	.arm = verbs_arm,
 	.disconnect = verbs_ep_disconnect,
 	.wake = verbs_wake,
+	.pool_open = verbs_pool_open,
+	.pool_serves = verbs_pool_serves,
+	.pool_look_after = verbs_pool_look_after,
+	.pool_give_back = verbs_pool_give_back,
+	.pool_close = verbs_pool_close,
 };

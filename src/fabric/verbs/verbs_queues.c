@@ -83,14 +83,16 @@ static int open_completion_queue(struct verbs_ep *ep, struct vb_error *err)
 
 static int try_queue_pair(struct verbs_ep *ep, unsigned inline_bytes)
 {
+	bool own = !ep->share.pool;
 	struct ibv_qp_init_attr attr = {
 		.send_cq = ep->cq,
 		.recv_cq = ep->cq,
+		.srq = own ? NULL : ep->share.pool->srq,
 		.cap = {
 			.max_send_wr = ep->base.send_depth + 1,
-			.max_recv_wr = ep->base.recv_depth,
+			.max_recv_wr = own ? ep->base.recv_depth : 0,
 			.max_send_sge = ep->base.sge,
-			.max_recv_sge = ep->base.sge,
+			.max_recv_sge = own ? ep->base.sge : 0,
 			.max_inline_data = inline_bytes,
 		},
 		.qp_type = IBV_QPT_RC,
@@ -119,6 +121,23 @@ static int open_queue_pair(struct verbs_ep *ep, struct vb_error *err)
 	return rc ? verbs_fail(err, rc, "rdma_create_qp", ep->base.device) : 0;
 }
 
+/* What an endpoint has for itself, or else of its pool. */
+static int open_domain(struct verbs_ep *ep, struct vb_error *err)
+{
+	ep->pd = ibv_alloc_pd(ep->id->verbs);
+	if (!ep->pd)
+		return verbs_fail(err, errno, "ibv_alloc_pd", ep->base.device);
+	return open_completion_queue(ep, err);
+}
+
+static void borrow_from_pool(struct verbs_ep *ep, struct vb__pool *pool)
+{
+	ep->base.pool = pool;
+	ep->share.pool = (struct verbs_pool *)pool;
+	ep->pd = ep->share.pool->pd;
+	ep->cq = ep->share.pool->cq;
+}
+
 int verbs_queues_open(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_error *err)
 {
 	int rc = settle_limits(ep, attr, err);
@@ -126,12 +145,13 @@ int verbs_queues_open(struct verbs_ep *ep, const struct vb__ep_attr *attr, struc
 	if (rc)
 		return rc;
 	read_port_limits(ep);
-	ep->pd = ibv_alloc_pd(ep->id->verbs);
-	if (!ep->pd)
-		return verbs_fail(err, errno, "ibv_alloc_pd", ep->base.device);
-	rc = open_completion_queue(ep, err);
+	rc = attr->pool ? 0 : open_domain(ep, err);
+	if (attr->pool)
+		borrow_from_pool(ep, attr->pool);
 	if (rc == 0)
 		rc = open_queue_pair(ep, err);
+	if (rc == 0 && attr->pool)
+		rc = verbs_pool_join(ep, err);
 	if (rc == 0)
 		rc = verbs_probe_open(ep, err);
 	return rc;
@@ -143,6 +163,8 @@ void verbs_queues_close(struct verbs_ep *ep)
 	if (ep->cq && ep->unacked)
 		ibv_ack_cq_events(ep->cq, ep->unacked);
 	ep->unacked = 0;
+	if (ep->share.pool)
+		verbs_pool_leave(ep);
 	if (ep->id && ep->id->qp)
 		rdma_destroy_qp(ep->id);
 	while (ep->base.windows)
@@ -155,7 +177,7 @@ void verbs_queues_close(struct verbs_ep *ep)
 		ibv_destroy_cq(ep->cq);
 	if (ep->completions)
 		ibv_destroy_comp_channel(ep->completions);
-	if (ep->pd)
+	if (ep->pd && !ep->base.pool)
 		ibv_dealloc_pd(ep->pd);
 	ep->probe.mr = NULL;
 	ep->cq = NULL;

@@ -29,12 +29,29 @@ static int access_flags(unsigned access, bool iwarp)
 	return flags;
 }
 
+/* All members of a pool are in one protection domain, and keys can be guessed; a window is for one peer only. */
+static int fail_shared_domain(const struct vb__ep *ep, struct vb_error *err)
+{
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_UNSUPPORTED,
+				     .operation = "grant memory to",
+				     .object = ep->peer,
+				     .cause = "other clients of the server could use it as well: "
+					      "the device has no memory windows",
+			     });
+}
+
 int verbs_register(struct vb__ep *base, void *addr, size_t len, unsigned access,
 		   struct vb__mr **out, struct vb_error *err)
 {
+	const unsigned remote = VB__ACCESS_REMOTE_READ | VB__ACCESS_REMOTE_WRITE |
+				VB__ACCESS_REMOTE_ATOMIC;
 	struct verbs_ep *ep = (struct verbs_ep *)base;
-	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+	struct verbs_mr *mr;
 
+	if (base->pool && access & remote)
+		return fail_shared_domain(base, err);
+	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return verbs_fail(err, ENOMEM, "calloc", NULL);
 	mr->mr = ibv_reg_mr(ep->pd, addr, len, access_flags(access, ep->iwarp));
@@ -284,9 +301,23 @@ static bool convert(struct verbs_ep *ep, const struct ibv_wc *wc, struct vb__com
 	return !probe;
 }
 
-int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
+static int poll_pool(struct verbs_ep *ep, struct vb__completion *done, int max)
 {
-	struct verbs_ep *ep = (struct verbs_ep *)base;
+	struct verbs_taken taken[BATCH];
+	int n = verbs_pool_poll(ep, taken, max < BATCH ? max : BATCH), given = 0;
+
+	if (n == 0 && vb__idle_enough(&ep->idle))
+		verbs_look_after(ep);
+	for (int i = 0; i < n; i++)
+		if (convert(ep, &taken[i].wc, &done[given]))
+			done[given++].arrival = taken[i].arrival ? &taken[i].arrival->base : NULL;
+	if (n)
+		ep->probe.heard_ns = vb__now_coarse_ns();
+	return given;
+}
+
+static int poll_own(struct verbs_ep *ep, struct vb__completion *done, int max)
+{
 	struct ibv_wc wcs[BATCH];
 	int n = ibv_poll_cq(ep->cq, max < BATCH ? max : BATCH, wcs), given = 0;
 
@@ -303,6 +334,13 @@ int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
 	return given;
 }
 
+int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
+{
+	struct verbs_ep *ep = (struct verbs_ep *)base;
+
+	return ep->share.pool ? poll_pool(ep, done, max) : poll_own(ep, done, max);
+}
+
 int verbs_arm(struct vb__ep *base, bool arrivals_only)
 {
 	struct verbs_ep *ep = (struct verbs_ep *)base;
@@ -315,6 +353,8 @@ int verbs_arm(struct vb__ep *base, bool arrivals_only)
 	verbs_look_after(ep);
 	if (base->state != before || verbs_take_wakes(ep))
 		return 1;
+	if (ep->share.pool)
+		return !verbs_pool_quiet(ep);
 	if (ep->armed >= wanted)
 		return 0;
 	rc = ibv_req_notify_cq(ep->cq, solicited_only);

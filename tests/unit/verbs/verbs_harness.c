@@ -179,8 +179,9 @@ struct ibv_qp *harness_qp(struct vb__ep *ep)
 static int rank_of(const char *call)
 {
 	static const char *const law[] = {
-		"ibv_ack_cq_events",	    "rdma_destroy_qp", "ibv_dereg_mr",	  "ibv_destroy_cq",
-		"ibv_destroy_comp_channel", "ibv_dealloc_pd",  "rdma_destroy_id",
+		"ibv_ack_cq_events", "rdma_destroy_qp", "ibv_destroy_srq",
+		"ibv_dereg_mr",	     "ibv_destroy_cq",	"ibv_destroy_comp_channel",
+		"ibv_dealloc_pd",    "rdma_destroy_id",
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(law); i++)
@@ -199,6 +200,8 @@ const char *harness_unlawful(void)
 
 		if (!strcmp(call, "rdma_destroy_event_channel"))
 			reached = 0; /* the end of one endpoint or listener */
+		if (!strcmp(call, "ibv_destroy_srq"))
+			reached = 0; /* the end of a pool begins; the mock knows its members */
 		if (rank < 0)
 			continue;
 		if (rank < reached)
