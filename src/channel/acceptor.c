@@ -32,7 +32,7 @@ struct vb_listener {
 	struct vb__settings settings;
 	struct vb__pep *peps[FABRICS_MAX];
 	struct coming *coming;
-	unsigned coming_count;
+	unsigned coming_count, room;
 	struct vb__waiter waiter;
 	uint16_t port;
 	unsigned fruitless; /* times it was woken for nothing, in a row */
@@ -40,6 +40,8 @@ struct vb_listener {
 	struct vb__pass passes[VB__PASSES_MAX];
 	bool pass_used[VB__PASSES_MAX];
 	unsigned pass_count;
+	unsigned shared_receives;
+	struct vb__pool **pools; /* NULL: each channel has its own receives */
 	char description[320];
 };
 
@@ -174,6 +176,7 @@ int vb__listener_open(const char *host, const char *port, const struct vb__setti
 	if (!l)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	l->settings = *settings;
+	l->room = COMING_MAX;
 	l->waiter = VB__WAITER_NONE;
 	rc = vb__waiter_open(&l->waiter, 0, err);
 	if (rc == 0)
@@ -234,7 +237,7 @@ static void refuse(struct vb_listener *l, struct vb__request *request, enum vb__
 	static const char *const words[] = {
 		[VB__REFUSAL_VERSION] = "it speaks another version of the protocol",
 		[VB__REFUSAL_GARBAGE] = "it does not speak our protocol",
-		[VB__REFUSAL_BUSY] = "too many connections are being made",
+		[VB__REFUSAL_BUSY] = "there are too many connections",
 		[VB__REFUSAL_TOKEN] = "its token is not expected here",
 	};
 	uint8_t bytes[VB__HELLO_BYTES];
@@ -273,6 +276,27 @@ static void apply_pass(struct vb__settings *settings, const struct vb__pass *pas
 	settings->traffic = pass->traffic;
 }
 
+/* The pool to receive through, or none. */
+static int find_pool(struct vb_listener *l, struct vb__request *request, struct vb__ep_attr *attr,
+		     struct vb_error *err)
+{
+	struct vb_error why = { .code = VB_OK };
+	struct vb__pool_attr pool = {
+		.receives = l->shared_receives,
+		.bytes = l->settings.max_message + VB__PACKET_TRAILER,
+		.sends = attr->send_depth,
+	};
+	int rc;
+
+	if (!l->pools)
+		return 0;
+	rc = vb__pool_for(request, &pool, l->pools, &attr->pool, &why);
+	if (rc == 0)
+		return 0;
+	attr->pool = NULL;
+	return rc == VB_ERR_UNSUPPORTED ? 0 : vb__fail_again(err, &why);
+}
+
 /* Makes the channel and says yes. */
 static int welcome(struct vb_listener *l, struct vb__request *request,
 		   const struct vb__hello *theirs, int pass, struct vb_channel **channel,
@@ -290,7 +314,11 @@ static int welcome(struct vb_listener *l, struct vb__request *request,
 	settings.max_message = smaller(settings.max_message, theirs->max_message);
 	settings.depth = smaller(settings.depth, theirs->depth);
 	attr = vb__channel_ep_attr(&settings);
-	rc = vb__ep_accept_open(request, &attr, &ep, err);
+	rc = find_pool(l, request, &attr, err);
+	if (rc)
+		vb__request_reject(request, NULL, 0);
+	else
+		rc = vb__ep_accept_open(request, &attr, &ep, err);
 	if (rc == 0)
 		rc = vb__channel_create(ep, &settings, channel, err);
 	if (rc)
@@ -335,7 +363,7 @@ static void answer(struct vb_listener *l, struct vb__request *request)
 		return;
 	}
 	pass = find_pass(l, &hello);
-	new = l->coming_count < COMING_MAX ? malloc(sizeof(*new)) : NULL;
+	new = l->coming_count < l->room ? malloc(sizeof(*new)) : NULL;
 	if (!new) {
 		refuse(l, request, VB__REFUSAL_BUSY);
 		return;
@@ -499,6 +527,17 @@ int vb_listener_port(const struct vb_listener *l)
 const char *vb_listener_description(const struct vb_listener *l)
 {
 	return l->description;
+}
+
+void vb__listener_set_room(struct vb_listener *l, unsigned room)
+{
+	l->room = room < COMING_MAX ? room : COMING_MAX;
+}
+
+void vb__listener_share(struct vb_listener *l, unsigned receives, struct vb__pool **pools)
+{
+	l->shared_receives = receives;
+	l->pools = pools;
 }
 
 void vb__listener_expect(struct vb_listener *l, const struct vb__pass *passes, unsigned count)

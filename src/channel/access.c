@@ -370,16 +370,16 @@ int vb_get(struct vb_channel *ch, const struct vb_token *token, uint64_t offset,
 			 err);
 }
 
-static int do_atomic(struct vb_channel *ch, struct vb_access access, uint64_t *before,
+static int do_atomic(struct vb_channel *ch, struct vb_access *access, uint64_t *before,
 		     struct vb_error *err)
 {
 	uint64_t value = 0;
 	struct iovec piece = { .iov_base = &value, .iov_len = sizeof(value) };
 	int rc;
 
-	access.pieces = &piece;
-	access.count = 1;
-	rc = do_access(ch, &access, err);
+	access->pieces = &piece;
+	access->count = 1;
+	rc = do_access(ch, access, err);
 	if (rc == 0 && before)
 		*before = value;
 	return rc;
@@ -390,7 +390,7 @@ int vb_fetch_add(struct vb_channel *ch, const struct vb_token *token, uint64_t o
 {
 	return do_atomic(
 		ch,
-		(struct vb_access){
+		&(struct vb_access){
 			.kind = VB_FETCH_ADD, .token = token, .offset = offset, .operand = add },
 		before, err);
 }
@@ -399,11 +399,11 @@ int vb_compare_swap(struct vb_channel *ch, const struct vb_token *token, uint64_
 		    uint64_t expected, uint64_t desired, uint64_t *before, struct vb_error *err)
 {
 	return do_atomic(ch,
-			 (struct vb_access){ .kind = VB_COMPARE_SWAP,
-					     .token = token,
-					     .offset = offset,
-					     .operand = desired,
-					     .expected = expected },
+			 &(struct vb_access){ .kind = VB_COMPARE_SWAP,
+					      .token = token,
+					      .offset = offset,
+					      .operand = desired,
+					      .expected = expected },
 			 before, err);
 }
 

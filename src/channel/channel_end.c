@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A channel's farewell: finish, close, abort. See docs/protocol.md, "The end". */
 #include "channel/channel_state.h"
+#include "channel/inside.h"
 
 /* Sends the END behind everything else, once there is a credit for it. */
 static void send_end(struct vb_channel *ch)
@@ -10,6 +11,10 @@ static void send_end(struct vb_channel *ch)
 	vb__outbox_push(ch);
 	if (ch->end_sent || ch->outbox.slot || !ch->credits.held)
 		return;
+	if (vb__channel_open_sends(ch, &ch->failure) != 0) {
+		vb__channel_fail(ch, NULL);
+		return;
+	}
 	slot = vb__slot_take(&ch->tx);
 	if (!slot)
 		return;
@@ -76,23 +81,42 @@ int vb_channel_try_finish(struct vb_channel *ch, struct vb_error *err)
 }
 
 /* What we have sent last must be with the peer, or on its way, before the endpoint goes. */
-static void await_sent(struct vb_channel *ch)
+static bool is_sent(const struct vb_channel *ch)
 {
-	while (!ch->failure.code &&
-	       (ch->done < ch->posted || ch->end_to_confirm || ch->control_busy ||
-		!ch->closing_sent || ch->accesses.done < ch->accesses.posted))
-		vb__channel_wait(ch, VB__NEWS_SENT);
+	return ch->failure.code ||
+	       (ch->done == ch->posted && !ch->end_to_confirm && !ch->control_busy &&
+		ch->closing_sent && ch->accesses.done == ch->accesses.posted);
+}
+
+static void begin_farewell(struct vb_channel *ch)
+{
+	vb__inbox_release(ch);
+	ch->closing = true;
+	vb__packet_post_control(ch); /* the notice goes before the END */
 }
 
 static int say_farewell(struct vb_channel *ch, struct vb_error *err)
 {
 	int rc;
 
-	vb__inbox_release(ch);
-	ch->closing = true;
-	vb__packet_post_control(ch); /* the notice goes before the END */
+	begin_farewell(ch);
 	rc = finish(ch, true, err);
-	await_sent(ch);
+	while (!is_sent(ch))
+		vb__channel_wait(ch, VB__NEWS_SENT);
+	return rc;
+}
+
+int vb__channel_try_close(struct vb_channel *ch, struct vb_error *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&ch->lock);
+	begin_farewell(ch);
+	rc = finish(ch, false, err);
+	while (rc != VB_ERR_AGAIN && !is_sent(ch))
+		if (vb__channel_would_block(ch, VB__NEWS_SENT))
+			rc = VB_ERR_AGAIN;
+	pthread_mutex_unlock(&ch->lock);
 	return rc;
 }
 

@@ -120,10 +120,11 @@ void vb__channel_give_back_unsent(struct vb_channel *ch, const struct vb__loan *
 static int take_packet(struct vb_channel *ch, struct vb__loan *loan, struct vb_error *err)
 {
 	struct vb__inbox *in = &ch->inbox;
-	struct vb__slot *slot = &ch->rx.slot[in->ring[in->first]];
+	const struct vb__received *first = &in->ring[in->first];
+	struct vb__slot *slot = first->slot;
 	struct vb__packet packet;
 
-	if (!vb__packet_decode(&packet, slot->bytes, slot->filled) ||
+	if (!vb__packet_decode(&packet, first->bytes, first->filled) ||
 	    packet.flags & VB__PACKET_FRAMED) {
 		vb__channel_fail(ch, &(struct vb__failure){
 					     .code = VB_ERR_PROTOCOL,
@@ -293,6 +294,19 @@ void vb__channel_wake_loop(struct vb_channel *ch)
 	pthread_mutex_lock(&ch->lock);
 	vb__loop_waits(ch, VB__NEWS_RECEIVED);
 	vb__loop_tell(ch, VB__NEWS_RECEIVED);
+	pthread_mutex_unlock(&ch->lock);
+}
+
+int vb__channel_wait_fd(const struct vb_channel *ch)
+{
+	return ch->ep->wait_fd;
+}
+
+void vb__channel_release(struct vb_channel *ch)
+{
+	pthread_mutex_lock(&ch->lock);
+	vb__inbox_release(ch);
+	vb__packet_post_control(ch);
 	pthread_mutex_unlock(&ch->lock);
 }
 

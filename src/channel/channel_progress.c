@@ -48,27 +48,32 @@ static unsigned violated(struct vb_channel *ch, const char *how)
 	return VB__NEWS_STATE;
 }
 
-/* A packet without messages: its receive is posted again at once. */
-static unsigned repost(struct vb_channel *ch, struct vb__slot *slot)
+/* A packet without messages, or a bad one: its receive is posted again at once. */
+static unsigned repost(struct vb_channel *ch, const struct vb__received *received)
 {
 	struct vb_error err = { .code = VB_OK };
 
-	if (ch->ep->state == VB__EP_DOWN || vb__packet_post_recv(ch, slot, &err) == 0)
+	if (received->arrival) {
+		vb__pool_give_back(ch->ep->pool, received->arrival);
+		return 0;
+	}
+	if (ch->ep->state == VB__EP_DOWN || vb__packet_post_recv(ch, received->slot, &err) == 0)
 		return 0;
 	vb__fail_again(&ch->failure, &err);
 	vb__channel_fail(ch, NULL);
 	return VB__NEWS_STATE;
 }
 
-static unsigned on_data(struct vb_channel *ch, struct vb__slot *slot, uint32_t payload)
+static unsigned on_data(struct vb_channel *ch, const struct vb__received *received,
+			uint32_t payload)
 {
 	struct vb__inbox *in = &ch->inbox;
 
 	if (ch->peer_ended || in->count + ch->lent + ch->notices.count == ch->credits.depth ||
 	    payload > ch->max_message)
-		return violated(ch, "data came that was not allowed");
+		return violated(ch, "data came that was not allowed") | repost(ch, received);
 	ch->credits.came++;
-	in->ring[(in->first + in->count++) % ch->credits.depth] = slot->number;
+	in->ring[(in->first + in->count++) % ch->credits.depth] = *received;
 	return VB__NEWS_RECEIVED;
 }
 
@@ -101,55 +106,58 @@ static unsigned on_control(struct vb_channel *ch, enum vb__packet_kind kind)
 }
 
 /* The receive holds nothing: it is posted again, though the peer's credit stays taken for now. */
-static unsigned on_notice(struct vb_channel *ch, struct vb__slot *slot, uint32_t number)
+static unsigned on_notice(struct vb_channel *ch, const struct vb__received *received,
+			  uint32_t number)
 {
 	if (ch->peer_ended || !vb__notice_keep(ch, number))
-		return violated(ch, "a notice came that was not allowed");
+		return violated(ch, "a notice came that was not allowed") | repost(ch, received);
 	ch->credits.came++;
-	return VB__NEWS_RECEIVED | repost(ch, slot);
+	return VB__NEWS_RECEIVED | repost(ch, received);
 }
 
-static unsigned on_immediate(struct vb_channel *ch, struct vb__slot *slot, uint32_t number)
+static unsigned on_immediate(struct vb_channel *ch, const struct vb__received *received,
+			     uint32_t number)
 {
-	unsigned news = on_notice(ch, slot, number);
+	unsigned news = on_notice(ch, received, number);
 
 	vb__credits_deduce(&ch->credits);
 	return news;
 }
 
-static unsigned on_packet(struct vb_channel *ch, struct vb__slot *slot, size_t received)
+static unsigned on_packet(struct vb_channel *ch, const struct vb__received *received)
 {
 	struct vb__packet packet;
 	unsigned news = 0;
 
-	slot->filled = received;
-	if (!vb__packet_decode(&packet, slot->bytes, received))
-		return violated(ch, "a packet makes no sense");
+	if (!vb__packet_decode(&packet, received->bytes, received->filled))
+		return violated(ch, "a packet makes no sense") | repost(ch, received);
 	ch->counters.packets_received++;
 	ch->silent = false;
 	if (!vb__credits_returned(&ch->credits, packet.credits, packet.seen))
-		return violated(ch, "more credits were returned than given");
+		return violated(ch, "more credits were returned than given") | repost(ch, received);
 	if (packet.credits)
 		news |= VB__NEWS_ROOM;
 	if (packet.kind == VB__PACKET_DATA && packet.flags & VB__PACKET_NOTICE)
-		return news | on_notice(ch, slot, vb__notice_number(slot->bytes));
+		return news | on_notice(ch, received, vb__notice_number(received->bytes));
 	if (packet.kind == VB__PACKET_DATA)
-		return news | on_data(ch, slot, packet.payload);
+		return news | on_data(ch, received, packet.payload);
 	news |= on_control(ch, packet.kind);
-	return news | repost(ch, slot);
+	return news | repost(ch, received);
 }
 
 /* One message without a trailer: it gets the one that it would have had. */
-static unsigned on_bare_message(struct vb_channel *ch, struct vb__slot *slot,
-				const struct vb__completion *c)
+static unsigned on_bare_message(struct vb_channel *ch, struct vb__received *received, uint32_t imm)
 {
+	size_t room = received->arrival ? received->arrival->room : ch->rx.room;
+	size_t len = received->filled;
 	struct vb__packet packet;
 
-	if (c->len > ch->rx.room - VB__PACKET_TRAILER ||
-	    !vb__packet_from_immediate(&packet, c->imm, c->len, ch->credits.confirmed))
-		return violated(ch, "a packet makes no sense");
-	vb__packet_encode(slot->bytes + c->len, &packet);
-	return on_packet(ch, slot, c->len + VB__PACKET_TRAILER);
+	if (len > room - VB__PACKET_TRAILER ||
+	    !vb__packet_from_immediate(&packet, imm, len, ch->credits.confirmed))
+		return violated(ch, "a packet makes no sense") | repost(ch, received);
+	vb__packet_encode(received->bytes + len, &packet);
+	received->filled = len + VB__PACKET_TRAILER;
+	return on_packet(ch, received);
 }
 
 /* Also if it failed or was flushed: the buffers are free all the same. */
@@ -170,19 +178,36 @@ static unsigned on_sent(struct vb_channel *ch, uint64_t id, bool well)
 	return VB__NEWS_SENT;
 }
 
+static struct vb__received received_by(struct vb_channel *ch, const struct vb__completion *c)
+{
+	struct vb__received received = { .filled = c->len };
+
+	if (c->arrival) {
+		received.arrival = c->arrival;
+		received.bytes = c->arrival->bytes;
+	} else {
+		received.slot = &ch->rx.slot[c->id];
+		received.bytes = received.slot->bytes;
+	}
+	return received;
+}
+
 static unsigned on_completion(struct vb_channel *ch, const struct vb__completion *c)
 {
+	struct vb__received received;
+
 	if (c->kind == VB__OP_SEND || c->kind == VB__OP_SEND_IMM)
 		return on_sent(ch, c->id, c->status == VB_OK) | (c->status ? VB__NEWS_STATE : 0);
 	if (c->id & VB__ACCESS_ID)
 		return vb__access_done(ch, c->id, c->status == VB_OK);
 	if (c->status != VB_OK)
 		return VB__NEWS_STATE;
+	received = received_by(ch, c);
 	if (c->has_imm && !c->by_write)
-		return on_bare_message(ch, &ch->rx.slot[c->id], c);
+		return on_bare_message(ch, &received, c->imm);
 	if (c->has_imm)
-		return on_immediate(ch, &ch->rx.slot[c->id], c->imm);
-	return on_packet(ch, &ch->rx.slot[c->id], c->len);
+		return on_immediate(ch, &received, c->imm);
+	return on_packet(ch, &received);
 }
 
 /* The endpoint is down and all that had arrived is handled. */
@@ -292,7 +317,7 @@ static void sleep_on_descriptor(struct vb_channel *ch, unsigned news)
 {
 	ch->sleeper_for = news;
 	pthread_mutex_unlock(&ch->lock);
-	vb__waiter_sleep(ch->ep->wait_fd, UINT64_MAX);
+	vb__ep_sleep(ch->ep);
 	pthread_mutex_lock(&ch->lock);
 	ch->sleeper_for = 0;
 	if (ch->waiting)

@@ -4,37 +4,55 @@
 
 #include "channel/channel_state.h"
 
-static struct vb__slot *first_slot(struct vb_channel *ch)
+static struct vb__received *first(struct vb_channel *ch)
 {
-	return &ch->rx.slot[ch->inbox.ring[ch->inbox.first]];
+	return &ch->inbox.ring[ch->inbox.first];
+}
+
+static void let_go(struct vb_channel *ch, const struct vb__received *received)
+{
+	if (received->arrival)
+		vb__pool_give_back(ch->ep->pool, received->arrival);
+	else
+		vb__slot_give_back(&ch->rx, received->slot);
 }
 
 void vb__inbox_release(struct vb_channel *ch)
 {
-	if (ch->inbox.shown)
-		vb__slot_give_back(&ch->rx, ch->inbox.shown);
-	ch->inbox.shown = NULL;
+	if (ch->inbox.shown.bytes)
+		let_go(ch, &ch->inbox.shown);
+	ch->inbox.shown.bytes = NULL;
+}
+
+void vb__inbox_empty(struct vb_channel *ch)
+{
+	struct vb__inbox *in = &ch->inbox;
+
+	vb__inbox_release(ch);
+	for (; in->count; in->count--) {
+		let_go(ch, first(ch));
+		in->first = (in->first + 1) % ch->credits.depth;
+	}
 }
 
 /*
- * The last message of the first packet goes to the user, who looks at it in
- * its slot. The spare slot takes its place, so that what the user holds does
- * not count against the depth.
+ * The last message of the first packet goes to the user, who looks at it
+ * where it lies. The spare slot takes its place, so that what the user holds
+ * does not count against the depth; a pool has others.
  */
 static void show_first(struct vb_channel *ch)
 {
 	struct vb__inbox *in = &ch->inbox;
 	struct vb_error err = { .code = VB_OK };
-	struct vb__slot *spare = vb__slot_take(&ch->rx);
 
-	in->shown = first_slot(ch);
+	in->shown = *first(ch);
 	in->first = (in->first + 1) % ch->credits.depth;
 	in->count--;
 	in->at = 0;
 	in->taken = 0;
 	if (ch->ep->state == VB__EP_DOWN)
 		return;
-	if (vb__packet_post_recv(ch, spare, &err) != 0) {
+	if (!ch->ep->pool && vb__packet_post_recv(ch, vb__slot_take(&ch->rx), &err) != 0) {
 		vb__fail_again(&ch->failure, &err);
 		vb__channel_fail(ch, NULL);
 		return;
@@ -48,18 +66,18 @@ static void show_first(struct vb_channel *ch)
 static bool take_message(struct vb_channel *ch, const uint8_t **message, size_t *len, bool *last)
 {
 	struct vb__inbox *in = &ch->inbox;
-	struct vb__slot *slot = first_slot(ch);
+	const struct vb__received *received = first(ch);
 	struct vb__packet packet;
 
-	if (!vb__packet_decode(&packet, slot->bytes, slot->filled))
+	if (!vb__packet_decode(&packet, received->bytes, received->filled))
 		return false;
 	if (!(packet.flags & VB__PACKET_FRAMED)) {
-		*message = slot->bytes;
+		*message = received->bytes;
 		*len = packet.payload;
 		*last = true;
 		return true;
 	}
-	if (!vb__frame_next(slot->bytes, packet.payload, &in->at, message, len))
+	if (!vb__frame_next(received->bytes, packet.payload, &in->at, message, len))
 		return false;
 	in->taken++;
 	*last = in->taken == packet.messages;

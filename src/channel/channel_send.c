@@ -188,6 +188,8 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 
 	for (;;) {
 		rc = check_open(ch, err);
+		if (rc == 0)
+			rc = vb__channel_open_sends(ch, err);
 		if (rc)
 			return rc;
 		if (put_together(ch, m))

@@ -43,24 +43,29 @@ static int check_endpoint(const struct vb__ep *ep, struct vb_error *err)
 			     });
 }
 
+int vb__channel_open_sends(struct vb_channel *ch, struct vb_error *err)
+{
+	unsigned slots = ch->credits.depth + (ch->ep->caps & VB__CAP_SLOW_POST ? 1 : 0);
+	size_t bytes = ch->settings.traffic == VB__TRAFFIC_IN ? 0 : ch->max_message;
+
+	return ch->tx.slot ? 0 : vb__slots_open(&ch->tx, ch->ep, slots, bytes, err);
+}
+
 static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *err)
 {
-	unsigned tx = depth + (ch->ep->caps & VB__CAP_SLOW_POST ? 1 : 0);
 	size_t in = ch->settings.traffic == VB__TRAFFIC_OUT ? 0 : ch->max_message;
-	size_t out = ch->settings.traffic == VB__TRAFFIC_IN ? 0 : ch->max_message;
 	int rc;
 
 	ch->inbox.ring = calloc(depth, sizeof(*ch->inbox.ring));
 	ch->notices.ring = calloc(depth, sizeof(*ch->notices.ring));
 	if (!ch->inbox.ring || !ch->notices.ring)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	rc = vb__slots_open(&ch->control, ch->ep, CONTROL_SLOTS, 0, err);
+	if (rc || ch->ep->pool)
+		return rc;
 	/* One more than is posted, for the message that the user looks at. */
 	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE + 1, in, err);
-	if (rc == 0)
-		rc = vb__slots_open(&ch->tx, ch->ep, tx, out, err);
-	if (rc == 0)
-		rc = vb__slots_open(&ch->control, ch->ep, CONTROL_SLOTS, 0, err);
-	return rc;
+	return rc ? rc : vb__channel_open_sends(ch, err);
 }
 
 static int post_receives(struct vb_channel *ch, struct vb_error *err)
@@ -151,6 +156,8 @@ void vb__channel_destroy(struct vb_channel *ch)
 
 	vb__flusher_stop(ch);
 	vb__loop_close(ch);
+	if (ch->ep->pool)
+		vb__inbox_empty(ch);
 	/* The endpoint first: nothing may write into memory that is gone. */
 	vb__ep_close(ch->ep);
 	while ((region = ch->regions)) {

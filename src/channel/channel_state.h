@@ -22,13 +22,21 @@ enum vb__news {
 	VB__NEWS_ROOM = 8,     /* the peer gave credits, confirmed our end, or takes no more */
 };
 
+/* A received packet: in a slot of the channel's own, or come through the endpoint's pool. */
+struct vb__received {
+	uint8_t *bytes; /* NULL: none */
+	size_t filled;
+	struct vb__slot *slot;
+	struct vb__arrival *arrival;
+};
+
 /* Received packets in order, and how far the first of them is read. */
 struct vb__inbox {
-	unsigned *ring; /* slot numbers */
+	struct vb__received *ring;
 	unsigned first, count;
-	size_t at;		/* FRAMED: where the next frame starts */
-	uint32_t taken;		/* messages of the first packet already given out */
-	struct vb__slot *shown; /* holds the message that the user looks at */
+	size_t at;		   /* FRAMED: where the next frame starts */
+	uint32_t taken;		   /* messages of the first packet already given out */
+	struct vb__received shown; /* holds the message that the user looks at */
 };
 
 /* Small messages put together while earlier packets are under way. */
@@ -45,6 +53,8 @@ struct vb__outbox {
 struct vb__loop {
 	int epoll, wake;	   /* 0: nobody has asked for the descriptor */
 	unsigned watched, pending; /* news waited for; of those, what has come */
+	void (*told)(void *arg);   /* or NULL: also to be told, by whichever thread brings news */
+	void *told_arg;
 };
 
 /*
@@ -152,6 +162,9 @@ void vb__channel_keep_silent(struct vb_channel *ch);
 /* Frees everything, from any state. */
 void vb__channel_destroy(struct vb_channel *ch);
 
+/* A member of a pool has no memory to send from before it sends. Lock held. */
+int vb__channel_open_sends(struct vb_channel *ch, struct vb_error *err);
+
 /* ---- channel_progress.c: lock held ---- */
 
 /* Handles what has completed; returns news. */
@@ -240,6 +253,9 @@ void vb__packet_post_control(struct vb_channel *ch);
 
 /* The message given out last is not looked at any more; its slot goes back. */
 void vb__inbox_release(struct vb_channel *ch);
+
+/* Nor is anything else that was received. */
+void vb__inbox_empty(struct vb_channel *ch);
 
 /* Sends the outbox if there is one and a credit for it. */
 void vb__outbox_push(struct vb_channel *ch);

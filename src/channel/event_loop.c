@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "channel/channel_state.h"
+#include "channel/inside.h"
 
 static void set(struct vb__loop *loop)
 {
@@ -44,7 +45,8 @@ int vb__loop_open(struct vb_channel *ch)
 		return loop->epoll;
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (epoll <= 0 || wake <= 0 || !watch(epoll, wake) || !watch(epoll, ch->ep->wait_fd)) {
+	if (epoll <= 0 || wake <= 0 || !watch(epoll, wake) || !watch(epoll, ch->ep->wait_fd) ||
+	    (ch->ep->pool && !watch(epoll, ch->ep->pool->wait_fd))) {
 		if (epoll >= 0)
 			close(epoll);
 		if (wake >= 0)
@@ -66,9 +68,24 @@ void vb__loop_tell(struct vb_channel *ch, unsigned news)
 	if (!hit)
 		return;
 	loop->watched &= ~hit;
+	if (loop->told)
+		loop->told(loop->told_arg);
 	if (!loop->pending)
 		set(loop);
 	loop->pending |= hit;
+}
+
+void vb__channel_watch(struct vb_channel *ch, void (*told)(void *arg), void *arg)
+{
+	pthread_mutex_lock(&ch->lock);
+	ch->loop.told = told;
+	ch->loop.told_arg = arg;
+	pthread_mutex_unlock(&ch->lock);
+}
+
+void *vb__channel_watcher(const struct vb_channel *ch)
+{
+	return ch->loop.told_arg;
 }
 
 void vb__loop_looks(struct vb_channel *ch, unsigned news)

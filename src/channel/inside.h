@@ -101,6 +101,25 @@ void vb__channel_stop_spinning(struct vb_channel *channel);
 /* Breaks the channel: whoever is inside a call comes back with `why`. Any thread. */
 void vb__channel_cancel(struct vb_channel *channel, const struct vb_error *why);
 
+/*
+ * For one that waits for many channels: `told` is called, by any thread and with the channel's lock
+ * held, when there is something that the last vb_channel_try_recv did not find.
+ */
+void vb__channel_watch(struct vb_channel *channel, void (*told)(void *arg), void *arg);
+void *vb__channel_watcher(const struct vb_channel *channel);
+
+/* The endpoint's own descriptor, to be waited for after vb_channel_try_recv said VB_ERR_AGAIN. */
+int vb__channel_wait_fd(const struct vb_channel *channel);
+
+/* The message that was received last is not looked at any more. */
+void vb__channel_release(struct vb_channel *channel);
+
+/*
+ * Closes as vb_channel_close does, but without blocking: VB_ERR_AGAIN until the farewell is over.
+ * Then, or when it takes too long, free the channel by vb_channel_abort.
+ */
+int vb__channel_try_close(struct vb_channel *channel, struct vb_error *err);
+
 /* As vb_channel_connect, with settings that are checked already. */
 int vb__channel_connect(const char *host, const char *port, const struct vb__settings *settings,
 			struct vb_channel **channel, struct vb_error *err);
@@ -108,6 +127,16 @@ int vb__channel_connect(const char *host, const char *port, const struct vb__set
 /* As vb_listener_open, likewise. */
 int vb__listener_open(const char *host, const char *port, const struct vb__settings *settings,
 		      struct vb_listener **listener, struct vb_error *err);
+
+/* From now on so many may come in at most, besides those that were accepted already; the others are refused as busy. */
+void vb__listener_set_room(struct vb_listener *listener, unsigned room);
+
+/*
+ * Where the fabric can do that, those who come in receive through these pools, which are made as
+ * they are needed. The list is the caller's, to be closed after all channels that came in.
+ */
+struct vb__pool;
+void vb__listener_share(struct vb_listener *listener, unsigned receives, struct vb__pool **pools);
 
 /* Whom to expect: the token that is shown, and the limits that hold for it. */
 struct vb__pass {

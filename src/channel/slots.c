@@ -9,6 +9,8 @@
 
 #include "wire/packet.h"
 
+#define CACHE_LINE 64u
+
 static size_t whole_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -16,11 +18,17 @@ static size_t whole_pages(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
+/* What holds no messages needs no page of its own. */
+static size_t stride_of(const struct vb__slots *s)
+{
+	return s->room > VB__PACKET_TRAILER ? whole_pages(s->room) : CACHE_LINE;
+}
+
 static int map(struct vb__slots *s, struct vb_error *err)
 {
-	size_t stride = whole_pages(s->room);
+	size_t stride = stride_of(s);
 
-	s->memory_bytes = s->count * stride;
+	s->memory_bytes = whole_pages(s->count * stride);
 	s->memory = mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->memory == MAP_FAILED) {
@@ -50,6 +58,8 @@ int vb__slots_open(struct vb__slots *s, struct vb__ep *ep, unsigned count, size_
 	rc = map(s, err);
 	if (rc == 0 && !(ep->caps & VB__CAP_ANY_BUFFER))
 		rc = vb__mr_open(ep, s->memory, s->memory_bytes, VB__ACCESS_LOCAL, &s->mr, err);
+	if (rc)
+		vb__slots_close(s);
 	return rc;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots: buffers for packets, page-aligned, with room for the payload and the
- * trailer behind it, in one piece of memory that is registered where the
- * fabric wants that.
+ * Slots: buffers for packets, with room for the payload and the trailer behind
+ * it, in one piece of memory that is registered where the fabric wants that.
+ * Those for messages are page-aligned.
  */
 #ifndef VB_CHANNEL_SLOTS_H
 #define VB_CHANNEL_SLOTS_H

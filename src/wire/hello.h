@@ -23,7 +23,7 @@ enum vb__refusal {
 	VB__REFUSAL_NONE = 0,
 	VB__REFUSAL_VERSION = 1, /* the version is not spoken here; `version` is the one that is */
 	VB__REFUSAL_GARBAGE = 2, /* that was no hello */
-	VB__REFUSAL_BUSY = 3,	 /* too many connections are being made */
+	VB__REFUSAL_BUSY = 3,	 /* too many connections */
 	VB__REFUSAL_TOKEN = 4,	 /* nobody with that token is expected */
 };
 

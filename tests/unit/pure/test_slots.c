@@ -86,7 +86,7 @@ static void what_is_given_back_can_be_taken_again(void **state)
 	vb__slots_close(&s);
 }
 
-static void slots_start_at_pages_and_lie_apart(void **state)
+static void slots_for_messages_start_at_pages_and_all_lie_apart(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	const size_t payloads[] = { 0, 1, page - 1, page, page + 1, 10 * page };
@@ -98,7 +98,8 @@ static void slots_start_at_pages_and_lie_apart(void **state)
 		open_slots(&s, COUNT_MAX, payloads[p]);
 		assert_int_equal(s.room, payloads[p] + VB__PACKET_TRAILER);
 		for (unsigned i = 0; i < s.count; i++) {
-			assert_int_equal((uintptr_t)s.slot[i].bytes % page, 0);
+			if (payloads[p])
+				assert_int_equal((uintptr_t)s.slot[i].bytes % page, 0);
 			assert_true(s.slot[i].bytes + s.room <= s.memory + s.memory_bytes);
 			memset(s.slot[i].bytes, (int)i + 1, s.room);
 		}
@@ -197,7 +198,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(every_slot_can_be_taken_once_and_then_there_is_none, begin),
 		cmocka_unit_test_setup(what_is_given_back_can_be_taken_again, begin),
-		cmocka_unit_test_setup(slots_start_at_pages_and_lie_apart, begin),
+		cmocka_unit_test_setup(slots_for_messages_start_at_pages_and_all_lie_apart, begin),
 		cmocka_unit_test_setup(a_slot_is_empty_when_taken, begin),
 		cmocka_unit_test_setup(the_largest_slots_cost_no_memory_before_use, begin),
 		cmocka_unit_test_setup(
