@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the conformance tests: conformance --fabric verbs|ofi --address ADDRESS [--filter PART] [--threads] */
+/* Runs the conformance tests: conformance --fabric verbs|ofi --address ADDRESS [--filter PART] [--without PART] [--threads] */
 #include "harness.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #define TIME_LIMIT_S 60u
 
 static struct {
-	const char *fabric, *address, *filter, *device;
+	const char *fabric, *address, *filter, *without, *device;
 	bool threads_only;
 } arguments = { .fabric = "ofi", .address = "127.0.0.1" };
 
@@ -328,6 +328,8 @@ static bool selected(const struct test *test)
 {
 	if (test->only && strcmp(test->only, arguments.fabric) != 0)
 		return false;
+	if (arguments.without && strstr(test->name, arguments.without))
+		return false;
 	return !arguments.filter || strstr(test->name, arguments.filter);
 }
 
@@ -377,16 +379,19 @@ static int run_lists(const struct test *const *lists, int *number, bool count_on
 
 static int run_all(int *number, bool count_only)
 {
-	static const struct test *const threads[] = { thread_tests,	   lend_thread_tests,
-						      memory_thread_tests, stream_thread_tests,
-						      crew_tests,	   NULL };
-	static const struct test *const others[] = { channel_tests,	  end_tests,
-						     stranger_tests,	  fabric_tests,
-						     lend_tests,	  memory_tests,
-						     pass_tests,	  stream_tests,
-						     stream_direct_tests, stream_fault_tests,
-						     transfer_tests,	  failure_tests,
-						     door_tests,	  NULL };
+	static const struct test *const threads[] = { thread_tests,
+						      lend_thread_tests,
+						      memory_thread_tests,
+						      stream_thread_tests,
+						      crew_tests,
+						      server_thread_tests,
+						      NULL };
+	static const struct test *const others[] = {
+		channel_tests,	     end_tests,		 stranger_tests,       fabric_tests,
+		lend_tests,	     memory_tests,	 pass_tests,	       stream_tests,
+		stream_direct_tests, stream_fault_tests, transfer_tests,       failure_tests,
+		door_tests,	     server_tests,	 server_trouble_tests, NULL
+	};
 	int failed = run_lists(threads, number, count_only);
 
 	return failed + (arguments.threads_only ? 0 : run_lists(others, number, count_only));
@@ -407,6 +412,8 @@ int main(int argc, char **argv)
 			arguments.address = value, i++;
 		else if (!strcmp(argv[i], "--filter"))
 			arguments.filter = value, i++;
+		else if (!strcmp(argv[i], "--without"))
+			arguments.without = value, i++;
 		else if (!strcmp(argv[i], "--device"))
 			arguments.device = value, i++;
 		else
