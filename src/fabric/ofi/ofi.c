@@ -200,4 +200,9 @@ const struct vb__fabric vb__ofi_fabric = {
 	.arm = ofi_arm,
 	.disconnect = ofi_ep_disconnect,
 	.wake = ofi_wake,
+	.pool_open = ofi_pool_open,
+	.pool_serves = ofi_pool_serves,
+	.pool_look_after = ofi_pool_look_after,
+	.pool_give_back = ofi_pool_give_back,
+	.pool_close = ofi_pool_close,
 };

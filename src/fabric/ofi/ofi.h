@@ -3,6 +3,7 @@
 #ifndef VB_FABRIC_OFI_H
 #define VB_FABRIC_OFI_H
 
+#include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -16,8 +17,51 @@
 
 #define VB__OFI_API FI_VERSION(1, 11)
 
+/* A receive of a pool's member, with what came. */
+struct ofi_arrival {
+	struct vb__arrival base;
+	struct ofi_ep *ep;
+};
+
+/* A completion that was handed to a member; `error` is libfabric's. */
+struct ofi_handed {
+	struct vb__completion done;
+	int error;
+};
+
+/* An endpoint's part of a pool: what has been handed to it and not yet polled. Under the pool's lock. */
+struct ofi_share {
+	struct ofi_pool *pool; /* NULL: it has queues of its own */
+	bool joined;
+	unsigned number; /* among the members */
+	struct ofi_handed *ring;
+	unsigned size, first, count;
+	bool connected, shut_down;
+	int event_error;
+	struct ofi_arrival *slots;
+	uint8_t *memory;
+	size_t memory_bytes;
+};
+
+struct ofi_pool {
+	struct vb__pool base;
+	struct vb__waiter waiter;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+	size_t room; /* bytes of a receive */
+
+	pthread_mutex_t lock; /* for all of the above and what follows */
+	struct ofi_ep **members;
+	unsigned size;
+	bool armed; /* the descriptor tells of whatever comes */
+};
+
 struct ofi_ep {
 	struct vb__ep base;
+	struct ofi_share share;
 	struct vb__waiter waiter;
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -96,6 +140,36 @@ void ofi_deregister(struct vb__mr *mr);
 int ofi_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err);
 int ofi_poll(struct vb__ep *ep, struct vb__completion *done, int max);
 int ofi_arm(struct vb__ep *ep, bool arrivals_only);
+
+/* ofi_pool.c: the table entries */
+int ofi_pool_open(struct vb__request *request, const struct vb__pool_attr *attr,
+		  struct vb__pool **pool, struct vb_error *err);
+bool ofi_pool_serves(struct vb__pool *pool, const struct vb__request *request, unsigned sends);
+void ofi_pool_look_after(struct vb__pool *pool);
+void ofi_pool_give_back(struct vb__pool *pool, struct vb__arrival *arrival);
+void ofi_pool_close(struct vb__pool *pool);
+
+/* Around every call of libfabric's on an endpoint; nothing where it is not in a pool. */
+void ofi_lock(struct ofi_ep *ep);
+void ofi_unlock(struct ofi_ep *ep);
+
+/* What a member's contexts bear, so that its completions are known as its own. */
+uint64_t ofi_pool_mark(const struct ofi_ep *ep);
+
+/* Joining takes the pool's objects over. A half-made member may leave as well; then its share is freed. */
+int ofi_pool_join(struct ofi_ep *ep, struct vb__pool *pool, struct vb_error *err);
+int ofi_pool_post_receives(struct ofi_ep *ep, struct vb_error *err); /* locked */
+void ofi_pool_leave(struct ofi_ep *ep);				     /* locked */
+void ofi_pool_free_share(struct ofi_share *share);
+
+/* What has happened to the connection; what has completed; is there nothing, and are the queues armed? */
+struct ofi_happened {
+	bool connected, shut_down;
+	int error;
+};
+struct ofi_happened ofi_pool_events(struct ofi_ep *ep);
+int ofi_pool_poll(struct ofi_ep *ep, struct ofi_handed *taken, int max);
+bool ofi_pool_quiet(struct ofi_ep *ep);
 
 /* ofi_liveness.c */
 void ofi_liveness_start(struct ofi_ep *ep);

@@ -75,6 +75,35 @@ static void settle_limits(struct ofi_ep *ep, const struct vb__ep_attr *attr)
 	snprintf(ep->base.device, sizeof(ep->base.device), "%s", info->fabric_attr->prov_name);
 }
 
+/* With domain and queues of its own. */
+static int open_alone(struct ofi_ep *ep, struct vb_error *err)
+{
+	const struct fi_info *info = ep->info;
+	int rc = ofi_library.fabric(ep->info->fabric_attr, &ep->fabric, NULL);
+
+	if (rc)
+		return ofi_fail(err, rc, "fi_fabric", info->fabric_attr->name);
+	rc = fi_domain(ep->fabric, ep->info, &ep->domain, NULL);
+	if (rc)
+		return ofi_fail(err, rc, "fi_domain", info->domain_attr->name);
+	rc = open_queues(ep, err);
+	return rc ? rc : open_endpoint(ep, err);
+}
+
+static int open_in_pool(struct ofi_ep *ep, struct vb__pool *pool, struct vb_error *err)
+{
+	int rc = ofi_pool_join(ep, pool, err);
+
+	if (rc)
+		return rc;
+	ofi_lock(ep);
+	rc = open_endpoint(ep, err);
+	if (rc == 0)
+		rc = ofi_pool_post_receives(ep, err);
+	ofi_unlock(ep);
+	return rc;
+}
+
 /* Makes an endpoint of `info`, which it takes over. `pep` is where it was asked for, or NULL. */
 static int make(struct fi_info *info, struct fid_pep *pep, const struct vb__ep_attr *attr,
 		struct vb__ep **out, struct vb_error *err)
@@ -99,19 +128,7 @@ static int make(struct fi_info *info, struct fid_pep *pep, const struct vb__ep_a
 	if (rc)
 		goto undo;
 	ep->base.wait_fd = ep->waiter.epoll;
-	rc = ofi_library.fabric(info->fabric_attr, &ep->fabric, NULL);
-	if (rc) {
-		rc = ofi_fail(err, rc, "fi_fabric", info->fabric_attr->name);
-		goto undo;
-	}
-	rc = fi_domain(ep->fabric, info, &ep->domain, NULL);
-	if (rc) {
-		rc = ofi_fail(err, rc, "fi_domain", info->domain_attr->name);
-		goto undo;
-	}
-	rc = open_queues(ep, err);
-	if (rc == 0)
-		rc = open_endpoint(ep, err);
+	rc = attr->pool ? open_in_pool(ep, attr->pool, err) : open_alone(ep, err);
 	if (rc)
 		goto undo;
 	*out = &ep->base;
@@ -186,26 +203,32 @@ static bool explain_refusal(struct ofi_ep *ep, int fi_errnum)
 	return true;
 }
 
-static void on_event_error(struct ofi_ep *ep)
+static void on_event_error(struct ofi_ep *ep, int fi_errnum)
 {
-	uint8_t data[256];
-	struct fi_eq_err_entry entry = { .err_data = data, .err_data_size = sizeof(data) };
 	bool connecting = ep->base.state != VB__EP_UP;
 	struct vb_error error = { .code = VB_OK };
 
-	if (fi_eq_readerr(ep->eq, &entry, 0) < 0)
+	if (connecting && explain_refusal(ep, fi_errnum))
 		return;
-	if (entry.err_data && entry.err_data_size)
-		keep_peer_data(&ep->base, entry.err_data, entry.err_data_size);
-	if (connecting && explain_refusal(ep, entry.err))
-		return;
-	ofi_fail(&error, entry.err, connecting ? "connect to" : "connection to", ep->base.peer);
+	ofi_fail(&error, fi_errnum, connecting ? "connect to" : "connection to", ep->base.peer);
 	if (ep->base.down.code == VB_OK)
 		ep->base.down = error;
 	ep->base.state = VB__EP_DOWN;
 }
 
-void ofi_events(struct ofi_ep *ep)
+static void take_event_error(struct ofi_ep *ep)
+{
+	uint8_t data[256];
+	struct fi_eq_err_entry entry = { .err_data = data, .err_data_size = sizeof(data) };
+
+	if (fi_eq_readerr(ep->eq, &entry, 0) < 0)
+		return;
+	if (entry.err_data && entry.err_data_size)
+		keep_peer_data(&ep->base, entry.err_data, entry.err_data_size);
+	on_event_error(ep, entry.err);
+}
+
+static void own_events(struct ofi_ep *ep)
 {
 	union {
 		struct fi_eq_cm_entry entry;
@@ -217,12 +240,29 @@ void ofi_events(struct ofi_ep *ep)
 	for (;;) {
 		n = fi_eq_read(ep->eq, &event, &u, sizeof(u), 0);
 		if (n == -FI_EAVAIL)
-			on_event_error(ep);
+			take_event_error(ep);
 		else if (n < (ssize_t)sizeof(u.entry))
 			return;
 		else
 			on_event(ep, event, &u.entry, (size_t)n);
 	}
+}
+
+void ofi_events(struct ofi_ep *ep)
+{
+	struct ofi_happened happened;
+
+	if (!ep->share.pool) {
+		own_events(ep);
+		return;
+	}
+	happened = ofi_pool_events(ep);
+	if (happened.connected)
+		on_event(ep, FI_CONNECTED, NULL, 0);
+	if (happened.error)
+		on_event_error(ep, happened.error);
+	if (happened.shut_down)
+		on_event(ep, FI_SHUTDOWN, NULL, 0);
 }
 
 int ofi_ep_connect(struct vb__ep *base, const void *data, size_t len, uint64_t deadline_ns,
@@ -268,8 +308,11 @@ int ofi_ep_accept_open(struct vb__request *base, const struct vb__ep_attr *attr,
 int ofi_ep_accept(struct vb__ep *base, const void *data, size_t len, struct vb_error *err)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
-	int rc = fi_accept(ep->ep, data, len);
+	int rc;
 
+	ofi_lock(ep);
+	rc = fi_accept(ep->ep, data, len);
+	ofi_unlock(ep);
 	if (rc)
 		return ofi_fail(err, rc, "fi_accept", base->peer);
 	base->state = VB__EP_CONNECTING;
@@ -280,25 +323,39 @@ void ofi_ep_disconnect(struct vb__ep *base)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
 
+	ofi_lock(ep);
 	if (ep->ep && (base->state == VB__EP_UP || base->state == VB__EP_DOWN))
 		fi_shutdown(ep->ep, 0);
+	ofi_unlock(ep);
 	if (base->state == VB__EP_UP)
 		vb__ep_down_closed(base);
+}
+
+static void close_own(struct ofi_ep *ep)
+{
+	if (ep->share.pool)
+		return;
+	ofi_close(ep->cq ? &ep->cq->fid : NULL);
+	ofi_close(ep->domain ? &ep->domain->fid : NULL);
+	ofi_close(ep->eq ? &ep->eq->fid : NULL);
+	ofi_close(ep->fabric ? &ep->fabric->fid : NULL);
 }
 
 void ofi_ep_close(struct vb__ep *base)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
 
+	ofi_lock(ep);
 	if (!ep->ep && ep->pep)
 		fi_reject(ep->pep, ep->info->handle, NULL, 0); /* else the endpoint owns it */
 	ofi_close(ep->ep ? &ep->ep->fid : NULL);
+	if (ep->share.pool)
+		ofi_pool_leave(ep);
+	ofi_unlock(ep);
 	while (base->mrs)
 		vb__mr_close(base->mrs);
-	ofi_close(ep->cq ? &ep->cq->fid : NULL);
-	ofi_close(ep->domain ? &ep->domain->fid : NULL);
-	ofi_close(ep->eq ? &ep->eq->fid : NULL);
-	ofi_close(ep->fabric ? &ep->fabric->fid : NULL);
+	close_own(ep);
+	ofi_pool_free_share(&ep->share);
 	ofi_library.freeinfo(ep->info);
 	vb__waiter_close(&ep->waiter);
 	free(ep);

@@ -15,12 +15,15 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "core/clock.h"
 #include "fabric/ofi/ofi.h"
+
+#define NEAR 16
 
 static bool is_socket_between(int fd, const struct sockaddr *local, const struct sockaddr *peer)
 {
@@ -36,7 +39,7 @@ static bool is_socket_between(int fd, const struct sockaddr *local, const struct
 	       vb__address_equal((struct sockaddr *)&sa, peer);
 }
 
-static int find_socket(const struct sockaddr *local, const struct sockaddr *peer)
+static int find_anywhere(const struct sockaddr *local, const struct sockaddr *peer)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
@@ -52,6 +55,27 @@ static int find_socket(const struct sockaddr *local, const struct sockaddr *peer
 			found = fd;
 	}
 	closedir(dir);
+	return found;
+}
+
+/* Where many connections are made, the next one's socket is found a few descriptors further on. */
+static int find_near(int from, const struct sockaddr *local, const struct sockaddr *peer)
+{
+	for (int fd = from; fd < from + NEAR; fd++)
+		if (is_socket_between(fd, local, peer))
+			return fd;
+	return -1;
+}
+
+static int find_socket(const struct sockaddr *local, const struct sockaddr *peer)
+{
+	static atomic_int last;
+	int found = find_near(last + 1, local, peer);
+
+	if (found < 0)
+		found = find_anywhere(local, peer);
+	if (found >= 0)
+		last = found;
 	return found;
 }
 
@@ -140,5 +164,7 @@ void ofi_liveness_check(struct ofi_ep *ep)
 	if (now - ep->silent_since_ns < vb__ms(ep->peer_timeout_ms) / 2)
 		return;
 	vb__ep_down_silent(&ep->base);
+	ofi_lock(ep);
 	fi_shutdown(ep->ep, 0);
+	ofi_unlock(ep);
 }

@@ -3,15 +3,16 @@
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "fabric/ofi/ofi.h"
 
 #define KIND_SHIFT 56
 #define BATCH 16
 
-static void *context_of(const struct vb__op *op)
+static void *context_of(const struct ofi_ep *ep, const struct vb__op *op)
 {
-	return (void *)(uintptr_t)((uint64_t)op->kind << KIND_SHIFT | op->id);
+	return (void *)(uintptr_t)((uint64_t)op->kind << KIND_SHIFT | ofi_pool_mark(ep) | op->id);
 }
 
 static uint64_t access_flags(unsigned access)
@@ -23,6 +24,16 @@ static uint64_t access_flags(unsigned access)
 	if (access & VB__ACCESS_REMOTE_WRITE)
 		flags |= FI_REMOTE_WRITE;
 	return flags;
+}
+
+/* In a domain that others are in as well, a key that could be guessed would be theirs, too. */
+static uint64_t next_key(struct ofi_ep *ep)
+{
+	uint64_t key;
+
+	if (ep->share.pool && getrandom(&key, sizeof(key), 0) == sizeof(key))
+		return key;
+	return ep->next_key++;
 }
 
 int ofi_register(struct vb__ep *base, void *addr, size_t len, unsigned access, struct vb__mr **out,
@@ -41,8 +52,10 @@ int ofi_register(struct vb__ep *base, void *addr, size_t len, unsigned access, s
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
-	rc = fi_mr_reg(ep->domain, addr, len, access_flags(access), 0, ep->next_key++, 0, &mr->mr,
+	ofi_lock(ep);
+	rc = fi_mr_reg(ep->domain, addr, len, access_flags(access), 0, next_key(ep), 0, &mr->mr,
 		       NULL);
+	ofi_unlock(ep);
 	if (rc) {
 		free(mr);
 		return ofi_fail(err, rc, "fi_mr_reg", base->device);
@@ -57,7 +70,11 @@ void ofi_deregister(struct vb__mr *base)
 {
 	struct ofi_mr *mr = (struct ofi_mr *)base;
 
+	struct ofi_ep *ep = (struct ofi_ep *)base->ep;
+
+	ofi_lock(ep);
 	fi_close(&mr->mr->fid);
+	ofi_unlock(ep);
 	free(mr);
 }
 
@@ -86,7 +103,7 @@ static ssize_t post_message(struct ofi_ep *ep, const struct vb__op *op, struct g
 		.msg_iov = g->iov,
 		.desc = g->desc,
 		.iov_count = op->sge_count,
-		.context = context_of(op),
+		.context = context_of(ep, op),
 	};
 	uint64_t flags = FI_COMPLETION;
 
@@ -108,7 +125,7 @@ static ssize_t post_rma(struct ofi_ep *ep, const struct vb__op *op, struct gathe
 		.iov_count = op->sge_count,
 		.rma_iov = &target,
 		.rma_iov_count = 1,
-		.context = context_of(op),
+		.context = context_of(ep, op),
 	};
 
 	/* A write has completed when the peer has taken it, or it would not be known if that was refused. */
@@ -138,12 +155,14 @@ int ofi_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *err)
 		return vb__fail_invalid(err, "post", "%u pieces, the limit is %u", op->sge_count,
 					base->sge);
 	gather(&g, op);
+	ofi_lock(ep);
 	rc = post_once(ep, op, &g);
 	/* Its queues may be full for a moment though ours are not: let it work. */
 	for (int tries = 0; rc == -FI_EAGAIN && tries < 10000; tries++) {
 		fi_cq_read(ep->cq, NULL, 0);
 		rc = post_once(ep, op, &g);
 	}
+	ofi_unlock(ep);
 	if (rc)
 		return ofi_fail(err, rc, op->kind == VB__OP_RECV ? "fi_recvmsg" : "fi_sendmsg",
 				base->peer);
@@ -167,24 +186,30 @@ static void learn_why_flushed(struct ofi_ep *ep)
 	vb__ep_down_gone(&ep->base);
 }
 
+static void on_error(struct ofi_ep *ep, const struct vb__completion *done, int fi_errnum)
+{
+	struct vb_error error = { .code = VB_OK };
+
+	if (fi_errnum == FI_ECANCELED) {
+		learn_why_flushed(ep);
+		return;
+	}
+	ofi_fail(&error, fi_errnum, done->kind == VB__OP_RECV ? "receive from" : "send to",
+		 ep->base.peer);
+	if (ep->base.down.code == VB_OK)
+		ep->base.down = error;
+	ep->base.state = VB__EP_DOWN;
+}
+
 static int take_error(struct ofi_ep *ep, struct vb__completion *done)
 {
 	struct fi_cq_err_entry entry = { .err_data_size = 0 };
-	struct vb_error error = { .code = VB_OK };
 
 	if (fi_cq_readerr(ep->cq, &entry, 0) < 1)
 		return 0;
 	*done = (struct vb__completion){ .status = ofi_code(entry.err) };
 	split_context(done, entry.op_context);
-	if (entry.err == FI_ECANCELED) {
-		learn_why_flushed(ep);
-		return 1;
-	}
-	ofi_fail(&error, entry.err, done->kind == VB__OP_RECV ? "receive from" : "send to",
-		 ep->base.peer);
-	if (ep->base.down.code == VB_OK)
-		ep->base.down = error;
-	ep->base.state = VB__EP_DOWN;
+	on_error(ep, done, entry.err);
 	return 1;
 }
 
@@ -196,9 +221,23 @@ static void look_after(struct ofi_ep *ep)
 	ofi_events(ep);
 }
 
-int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
+static int poll_pool(struct ofi_ep *ep, struct vb__completion *done, int max)
 {
-	struct ofi_ep *ep = (struct ofi_ep *)base;
+	struct ofi_handed taken[BATCH];
+	int n = ofi_pool_poll(ep, taken, max < BATCH ? max : BATCH);
+
+	if (n == 0 && vb__idle_enough(&ep->idle))
+		look_after(ep);
+	for (int i = 0; i < n; i++) {
+		done[i] = taken[i].done;
+		if (taken[i].error)
+			on_error(ep, &done[i], taken[i].error);
+	}
+	return n;
+}
+
+static int poll_own(struct ofi_ep *ep, struct vb__completion *done, int max)
+{
 	struct fi_cq_data_entry entries[BATCH];
 	ssize_t n = fi_cq_read(ep->cq, entries, (size_t)(max < BATCH ? max : BATCH));
 
@@ -216,6 +255,13 @@ int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
 	return (int)n;
 }
 
+int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
+{
+	struct ofi_ep *ep = (struct ofi_ep *)base;
+
+	return ep->share.pool ? poll_pool(ep, done, max) : poll_own(ep, done, max);
+}
+
 /* fi_trywait also takes back the signals of the queues, so it must be asked every time. */
 int ofi_arm(struct vb__ep *base, bool arrivals_only)
 {
@@ -227,6 +273,6 @@ int ofi_arm(struct vb__ep *base, bool arrivals_only)
 	(void)arrivals_only; /* it cannot tell */
 	look_after(ep);
 	woken = vb__waiter_check(&ep->waiter, VB__READY_WAKE) & VB__READY_WAKE;
-	safe = fi_trywait(ep->fabric, fids, 2) == FI_SUCCESS;
+	safe = ep->share.pool ? ofi_pool_quiet(ep) : fi_trywait(ep->fabric, fids, 2) == FI_SUCCESS;
 	return !safe || woken || base->state != before;
 }
