@@ -37,6 +37,7 @@
 #include <string_view>
 #include <utility>
 
+#include <verbatim/server.h>
 #include <verbatim/verbatim.h>
 
 namespace vb
@@ -800,6 +801,72 @@ public:
 
 private:
 	detail::owner<vb_stream_server, vb_stream_server_close> server_;
+};
+
+/* ---- Servers ---- */
+
+/* Clients belong to the server: vb::channel_ref(event.client).send("hello"). */
+class server
+{
+public:
+	server() noexcept = default;
+
+	server(const char *host, const char *port, const vb_server_options &options = {})
+	{
+		vb_error err;
+		vb_server *opened;
+
+		detail::checked(vb_server_open(host, port, &options, &opened, &err), err);
+		server_.reset(opened);
+	}
+
+	/* False if nothing has happened in that time; without limit if negative. */
+	bool wait(vb_server_event &event, int timeout_ms = -1)
+	{
+		vb_error err;
+
+		return detail::tried(vb_server_wait(get(), timeout_ms, &event, &err), err);
+	}
+
+	void close_client(channel_ref client)
+	{
+		vb_error err;
+
+		detail::checked(vb_server_close_client(get(), client.get(), &err), err);
+	}
+
+	void close() noexcept
+	{
+		server_.reset();
+	}
+
+	int fd() const noexcept
+	{
+		return vb_server_fd(get());
+	}
+
+	int port() const noexcept
+	{
+		return vb_server_port(get());
+	}
+
+	unsigned clients() const noexcept
+	{
+		return vb_server_clients(get());
+	}
+
+	const char *description() const noexcept
+	{
+		return vb_server_description(get());
+	}
+
+	vb_server *get() const noexcept
+	{
+		return server_.get();
+	}
+
+private:
+	detail::owner<vb_server, vb_server_close> server_;
 };
 
 /* ---- Transfers ---- */

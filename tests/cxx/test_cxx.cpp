@@ -83,7 +83,7 @@ template <class Object> constexpr bool owns()
 
 static_assert(owns<vb::channel>() && owns<vb::listener>() && owns<vb::region>() &&
 	      owns<vb::grant>());
-static_assert(owns<vb::stream>() && owns<vb::stream_server>());
+static_assert(owns<vb::stream>() && owns<vb::stream_server>() && owns<vb::server>());
 static_assert(owns<vb::door>() && owns<vb::session>());
 static_assert(sizeof(vb::channel) == sizeof(void *) && sizeof(vb::region) == sizeof(void *));
 static_assert(std::is_nothrow_copy_constructible_v<vb::error>);
@@ -285,6 +285,30 @@ void a_stream_that_is_not_closed_is_lost_to_its_peer()
 	      }) == VB_ERR_LOST);
 }
 
+void a_server_hears_of_all_its_clients()
+{
+	vb_server_options options = {};
+	vb_server_event event;
+
+	options.connection = ofi();
+	vb::server server(localhost, "0", options);
+	auto client = beside([port = std::to_string(server.port())] {
+		vb::channel channel(localhost, port.c_str(), ofi());
+
+		channel.send("question");
+		CHECK(channel.recv() == "answer");
+		channel.close();
+	});
+
+	CHECK(server.wait(event) && event.kind == VB_CLIENT_JOINED && server.clients() == 1);
+	CHECK(server.wait(event) && event.kind == VB_CLIENT_MESSAGE);
+	CHECK(std::string_view(static_cast<const char *>(event.message), event.len) == "question");
+	vb::channel_ref(event.client).send("answer");
+	CHECK(server.wait(event) && event.kind == VB_CLIENT_LEFT && event.why.code == VB_ERR_EOF);
+	CHECK(!server.wait(event, 0));
+	client.get();
+}
+
 void a_file_is_transferred()
 {
 	std::string name = "/tmp/verbatim-cxx-" + std::to_string(getpid()), copy = name + ".copy";
@@ -329,6 +353,7 @@ const struct {
 	TEST(what_a_fabric_cannot_do_is_thrown),
 	TEST(a_stream_ends_with_a_short_read),
 	TEST(a_stream_that_is_not_closed_is_lost_to_its_peer),
+	TEST(a_server_hears_of_all_its_clients),
 	TEST(a_file_is_transferred),
 };
 
