@@ -18,11 +18,13 @@
  *	vb_put(channel, &token, 0, data, len, &err);
  *	vb_put_notify(channel, &token, len, more, more_len, 42, &err);
  *
- * A grant is good for the peer of this channel only. What is outside of it, was
- * revoked or never granted is refused. Where the token tells, that is
- * VB_ERR_REMOTE_ACCESS before anything is sent. Else the device refuses, which ends
- * the channel: with VB_ERR_REMOTE_ACCESS over RoCE and InfiniBand, and with VB_ERR_LOST over iWARP
- * and libfabric, where the end is all that is heard, maybe by a later call only.
+ * A grant is good for the peer of this channel only (for a client of a vb_server
+ * over libfabric: for whichever client learns the token). What is outside of it,
+ * was revoked or never granted is refused. Where the token tells, that is
+ * VB_ERR_REMOTE_ACCESS before anything is sent. Else the device refuses, which
+ * ends the channel: with VB_ERR_REMOTE_ACCESS over RoCE and InfiniBand, and with
+ * VB_ERR_LOST over iWARP and libfabric, where the end is all that is heard, maybe
+ * by a later call only.
  *
  * Order: accesses of one channel are carried out and complete in the order in
  * which they were posted, and before any message that is sent later. An access
