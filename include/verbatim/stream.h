@@ -49,7 +49,8 @@ struct vb_stream_options {
 
 	/*
 	 * Writes and reads from this size on go without a copy, but for those of event
-	 * loops. 0: what was measured to be best; UINT64_MAX: never.
+	 * loops. 0: what was measured to be best; UINT64_MAX: never, which is for
+	 * reading from peers that are not trusted over libfabric: see docs/security.md.
 	 */
 	uint64_t direct_bytes;
 
@@ -83,7 +84,11 @@ ssize_t vb_stream_read(struct vb_stream *stream, void *data, size_t len, struct 
 /* Writes all of it. On return the memory is the caller's again, but the bytes may not be under way yet. */
 int vb_stream_write(struct vb_stream *stream, const void *data, size_t len, struct vb_error *err);
 
-/* Returns when the peer's application has read everything that was written so far. */
+/*
+ * Returns when the peer's application has read everything that was written so
+ * far. The peer's library answers while somebody is in a call on that stream, so
+ * it may take until the peer's next call there.
+ */
 int vb_stream_sync(struct vb_stream *stream, struct vb_error *err);
 
 /* Sends what was put together. Waits for room at most, not until it has been read. */

@@ -499,7 +499,7 @@ private:
 
 /* ---- Memory that is lent ---- */
 
-/* Rights of the peer's, until the object is gone. */
+/* Rights of the peer's, until the object is gone, which must be before its region is; as that must be before its channel is. */
 class grant
 {
 public:

@@ -86,6 +86,10 @@ static int measure(struct checked *c, const struct vb_channel *ch, struct vb_err
 		return vb__fail_invalid(err, "access", "%d pieces, the limit is %u", a->count,
 					ch->ep->sge);
 	for (int i = 0; i < a->count; i++)
+		if (a->pieces[i].iov_len && !a->pieces[i].iov_base)
+			return vb__fail_invalid(err, "access",
+						"a piece has a length but no address");
+	for (int i = 0; i < a->count; i++)
 		if (__builtin_add_overflow(c->len, a->pieces[i].iov_len, &c->len))
 			return vb__fail_invalid(err, "access", "the pieces' lengths overflow");
 	if (kinds[a->kind].atomic && (a->count != 1 || c->len != 8))
@@ -189,12 +193,20 @@ static int gather(struct checked *c, struct vb_channel *ch, bool may_register, s
 	return rc;
 }
 
+/* A notice behind the END would break the protocol. */
+static int check_may_notify(struct vb_channel *ch, struct vb_error *err)
+{
+	if (ch->ending)
+		return vb__fail_invalid(err, "notify", "after the channel was finished");
+	return vb__channel_check_peer_open(ch, err);
+}
+
 /* A notice takes a credit, and the place of a message where it is one. */
 static int await_credit(struct vb_channel *ch, bool slot, struct vb_error *err)
 {
 	int rc;
 
-	while ((rc = vb__channel_check_peer_open(ch, err)) == 0) {
+	while ((rc = check_may_notify(ch, err)) == 0) {
 		vb__outbox_push(ch);
 		if (ch->credits.held && (!slot || (ch->tx.free && !ch->outbox.slot)))
 			return 0;
@@ -226,7 +238,10 @@ static int64_t start_notify(struct vb_channel *ch, struct vb__op *op, uint32_t n
 	if (ch->ep->caps & VB__CAP_IMM) {
 		op->kind = VB__OP_WRITE_IMM;
 		op->imm = number;
-		rc = await_credit(ch, false, err);
+		/* Both at once: the END might go out while one is waited for. */
+		while ((rc = await_credit(ch, false, err)) == 0 &&
+		       ch->accesses.posted - ch->accesses.done >= ch->accesses.limit)
+			vb__channel_wait(ch, VB__NEWS_SENT);
 		if (rc)
 			return rc;
 		ch->credits.held--;
@@ -288,7 +303,7 @@ static int64_t start(struct vb_channel *ch, const struct checked *c, struct vb_e
 	if (!left && !notify)
 		return ch->accesses.posted;
 	do {
-		handle = vb__channel_check_peer_open(ch, err);
+		handle = notify ? check_may_notify(ch, err) : vb__channel_check_peer_open(ch, err);
 		if (handle)
 			break;
 		len = slice(c, &at, ch->ep->max_bytes, sge, &op.sge_count);

@@ -297,6 +297,14 @@ void vb__channel_wake_loop(struct vb_channel *ch)
 	pthread_mutex_unlock(&ch->lock);
 }
 
+void vb__channel_unwatch(struct vb_channel *ch, bool all)
+{
+	pthread_mutex_lock(&ch->lock);
+	vb__loop_looks(ch, VB__NEWS_SENT | VB__NEWS_ROOM |
+				   (all ? VB__NEWS_RECEIVED | VB__NEWS_STATE : 0));
+	pthread_mutex_unlock(&ch->lock);
+}
+
 int vb__channel_wait_fd(const struct vb_channel *ch)
 {
 	return ch->ep->wait_fd;

@@ -354,9 +354,19 @@ static void wait_for(struct vb_channel *ch, unsigned news)
 		sleep_on_descriptor(ch, news);
 }
 
+/*
+ * All credits go back: a sender's waiting; or somebody waits for a message while notices lie there, or the
+ * other way round. Those keep the credits that half of the depth would be made of.
+ */
+static bool is_urgent(const struct vb_channel *ch, unsigned news)
+{
+	return news & (VB__NEWS_SENT | VB__NEWS_ROOM) ||
+	       (news & VB__NEWS_RECEIVED && (ch->notices.count || ch->inbox.count));
+}
+
 void vb__channel_wait(struct vb_channel *ch, unsigned news)
 {
-	bool sent = news & VB__NEWS_SENT, sender = sent || (news & VB__NEWS_ROOM);
+	bool sent = news & VB__NEWS_SENT, sender = is_urgent(ch, news);
 
 	ch->blocked_senders += sender;
 	ch->waiting_for_sent += sent;
@@ -384,7 +394,7 @@ static bool arm_beside_sleeper(struct vb_channel *ch)
 
 bool vb__channel_would_block(struct vb_channel *ch, unsigned news)
 {
-	bool sender = news & (VB__NEWS_SENT | VB__NEWS_ROOM), quiet;
+	bool sender = is_urgent(ch, news), quiet;
 
 	vb__loop_looks(ch, news | VB__NEWS_STATE);
 	ch->blocked_senders += sender;

@@ -209,6 +209,8 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 		else if (vb__channel_would_block(ch, missing(ch)))
 			return VB_ERR_AGAIN;
 	}
+	if (!m->blocking)
+		vb__loop_looks(ch, VB__NEWS_ROOM); /* that was what the loop waited for */
 	ch->counters.messages_sent++;
 	ch->counters.bytes_sent += m->len;
 	*ticket = lent ? ch->posted : 0;

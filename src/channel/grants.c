@@ -18,6 +18,7 @@ struct vb_grant {
 	struct vb__window *window; /* one of the two */
 	struct vb__mr *mr;
 	struct vb_token token;
+	bool attended; /* the layer above knows when the peer is done with it */
 };
 
 _Static_assert(sizeof(struct vb_token) == VB__TOKEN_LENGTH, "a token is what the wire has");
@@ -135,7 +136,7 @@ static int grant(struct vb_region *region, size_t offset, size_t len, unsigned r
 	if (!g)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	pthread_mutex_lock(&ch->lock);
-	*g = (struct vb_grant){ .region = region, .next = region->grants };
+	*g = (struct vb_grant){ .region = region, .next = region->grants, .attended = attended };
 	region->grants = g;
 	rc = attended ? 0 : attend(ch, err);
 	if (rc == 0)
@@ -183,6 +184,15 @@ void vb_revoke(struct vb_grant *g)
 	if (g->window && (handle = vb__access_start(ch, &op, NULL)) > 0)
 		vb__access_finish(ch, handle, NULL);
 	take(g);
+	/*
+	 * Where the provider moves the bytes, one access may have begun, and goes on though the key is gone. Its
+	 * answers come in order behind that one, if only somebody polls at the peer.
+	 */
+	if (ch->ep->caps & VB__CAP_ATTENDED && !g->attended && !ch->failure.code) {
+		op = (struct vb__op){ .kind = VB__OP_WRITE };
+		if ((handle = vb__access_start(ch, &op, NULL)) > 0)
+			vb__access_finish(ch, handle, NULL);
+	}
 	vb__grant_free(g);
 	pthread_mutex_unlock(&ch->lock);
 }

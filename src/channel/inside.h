@@ -77,6 +77,9 @@ bool vb__channel_is_quiet(struct vb_channel *channel, unsigned seen, bool to_sen
 void vb__channel_poke(struct vb_channel *channel);
 void vb__channel_wake_loop(struct vb_channel *channel);
 
+/* The loop does not wait for room any more, or for nothing at all: news of that does not keep the descriptor readable. */
+void vb__channel_unwatch(struct vb_channel *channel, bool all);
+
 /* ---- Looking after it ---- */
 
 /* Loans that are out or under way, in percent of the depth. */

@@ -146,8 +146,9 @@ int vb__ep_poll(struct vb__ep *ep, struct vb__completion *done, int max)
 {
 	int n = ep->fabric->poll(ep, done, max);
 
+	/* What was given up on may still come. */
 	for (int i = 0; i < n; i++)
-		ep->outstanding -= !(ep->pool && done[i].kind == VB__OP_RECV);
+		ep->outstanding -= ep->outstanding && !(ep->pool && done[i].kind == VB__OP_RECV);
 	return n;
 }
 

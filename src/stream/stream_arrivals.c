@@ -59,7 +59,7 @@ static void free_first_spilled(struct vb__spill *spill)
 {
 	struct vb__spilled *first = spill->first;
 
-	spill->bytes -= first->len - first->at;
+	spill->bytes -= sizeof(*first) + first->len - first->at;
 	spill->first = first->next;
 	if (!spill->first)
 		spill->last = &spill->first;
@@ -141,7 +141,7 @@ static bool spill_first(struct vb_stream *s)
 	memcpy(copy->bytes, first->loan.data + at, copy->len);
 	*spill->last = copy;
 	spill->last = &copy->next;
-	spill->bytes += copy->len;
+	spill->bytes += sizeof(*copy) + copy->len; /* a peer may send one by one */
 	give_back_first(s);
 	return true;
 }
@@ -163,7 +163,9 @@ void vb__stream_make_way(struct vb_stream *s, enum vb__wish waits_for)
 		return;
 	if (peer_is_stuck(s))
 		while (s->in.arrivals.count &&
-		       first_arrived(&s->in.arrivals)->len <= spill_room(s) && spill_first(s))
+		       sizeof(struct vb__spilled) + first_arrived(&s->in.arrivals)->len <=
+			       spill_room(s) &&
+		       spill_first(s))
 			;
 	vb__stream_pull(s, spill_room(s));
 }

@@ -77,7 +77,7 @@ void vb__stream_on_placed(struct vb_stream *s, const struct vb__stream_word *wor
 	struct vb__want *want = &s->in.want;
 
 	if (!want->open || s->due & VB__DUE_WANT || word->offset != s->in.received ||
-	    word->length > want->to - word->offset) {
+	    word->offset > want->to || word->length > want->to - word->offset) {
 		vb__stream_violated(s, "more was placed than was wanted");
 		return;
 	}

@@ -214,6 +214,8 @@ static int say_one(struct vb_stream *s, enum vb__due due)
 		return vb__stream_push(s, due == VB__DUE_SYNC);
 	if (due == VB__DUE_PULL && s->in.pulled_to <= s->in.received)
 		return 0; /* it came without */
+	if (due == VB__DUE_READY && s->out.ready_at <= s->out.sent)
+		return 0; /* it went without */
 	rc = say(s, &word);
 	if (rc == 0)
 		note_said(s, due);
@@ -315,7 +317,7 @@ static int stall(struct vb_stream *s, const struct vb__call *call)
 int vb__stream_until(struct vb_stream *s, struct vb__call *call, vb__stream_step step, void *arg,
 		     struct vb_error *err)
 {
-	bool attended = false;
+	bool attended = false, was_unmet = s->unmet & call->wish;
 	int rc;
 
 	s->unmet &= ~call->wish;
@@ -325,6 +327,8 @@ int vb__stream_until(struct vb_stream *s, struct vb__call *call, vb__stream_step
 		vb__stream_attend(s, call);
 		attended = true;
 	}
+	if (was_unmet && rc != VB_ERR_AGAIN && !(s->unmet & ~VB__WISH_READ) && !s->due)
+		vb__channel_unwatch(s->channel, !s->unmet);
 	if (attended && s->unmet)
 		tell_others(s, call->wish);
 	return rc;

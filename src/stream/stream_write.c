@@ -322,8 +322,10 @@ ssize_t vb_stream_try_write(struct vb_stream *s, const void *data, size_t len, s
 		return rc;
 	pthread_mutex_lock(&s->lock);
 	rc = vb__stream_until(s, &call, go_on_writing, &w, err);
-	if (rc == 0 && goes_at_once(s, w.done))
+	if (rc == 0 && goes_at_once(s, w.done)) {
 		s->due |= VB__DUE_FLUSH;
+		vb__stream_say_due(s);
+	}
 	pthread_mutex_unlock(&s->lock);
 	return rc ? rc : (ssize_t)w.done;
 }

@@ -605,6 +605,7 @@ static void many_server(struct side *side)
 	struct vb_channel *ch = serve_one(side);
 	struct vb_region *region = alloc_well(ch, 64 * KIB);
 
+	grant_well(region, 0, 1, VB_RIGHT_READ); /* goes with its region */
 	for (unsigned i = 0; i < 64; i++) {
 		struct vb_grant *grant = grant_and_tell(ch, region, i * KIB, KIB, VB_RIGHT_WRITE);
 
@@ -613,7 +614,6 @@ static void many_server(struct side *side)
 		CHECK(is_filled((uint8_t *)vb_region_addr(region) + i * KIB, KIB, i));
 	}
 	expect_eof(ch);
-	grant_well(region, 0, 1, VB_RIGHT_READ); /* goes with its region */
 	vb_region_close(region);
 	close_well(ch);
 }

@@ -124,7 +124,7 @@ static ssize_t post_rma(struct ofi_ep *ep, const struct vb__op *op, struct gathe
 		.desc = g->desc,
 		.iov_count = op->sge_count,
 		.rma_iov = &target,
-		.rma_iov_count = 1,
+		.rma_iov_count = g->len ? 1 : 0, /* an empty one is a fence, and needs no key */
 		.context = context_of(ep, op),
 	};
 
