@@ -7,13 +7,11 @@
  *
  * put and get: MB/s. add: fetch-and-adds a second. `depth` are under way at once.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include <verbatim/verbatim.h>
+
+#include "bench.h"
 
 #define DEPTH_MAX 64u
 
@@ -25,24 +23,6 @@ struct run {
 	struct vb_options options;
 	int port_pipe[2];
 };
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
-static void must(int64_t rc, const struct vb_error *err)
-{
-	char line[VB_ERROR_LINE_MAX];
-
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "access_bench: %s\n", vb_error_format(err, line, sizeof(line)));
-	exit(1);
-}
 
 static unsigned right_for(enum vb_access_kind kind)
 {

@@ -9,13 +9,11 @@
  * round trip), setup (µs to connect and to close). `plain` sends from memory
  * that is in no region, `one` always from the same buffer, as perftest does.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include <verbatim/verbatim.h>
+
+#include "bench.h"
 
 struct run {
 	const char *mode, *address;
@@ -25,24 +23,6 @@ struct run {
 	struct vb_options options;
 	int port_pipe[2];
 };
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
-static void must(int rc, const struct vb_error *err)
-{
-	char line[VB_ERROR_LINE_MAX];
-
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "channel_bench: %s\n", vb_error_format(err, line, sizeof(line)));
-	exit(1);
-}
 
 static void serve(struct run *run)
 {

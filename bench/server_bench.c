@@ -12,14 +12,12 @@
  * client after the other is talked to.
  */
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include <verbatim/verbatim.h>
+
+#include "bench.h"
 
 #define PER_PROCESS 250u
 #define SILENT_MS 4000
@@ -35,24 +33,6 @@ struct run {
 struct cost {
 	double rss_kib, pinned_kib, fds;
 };
-
-static double now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
-static void must(int rc, const struct vb_error *err)
-{
-	char line[VB_ERROR_LINE_MAX];
-
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "server_bench: %s\n", vb_error_format(err, line, sizeof(line)));
-	exit(1);
-}
 
 static double status_kib(const char *what)
 {
@@ -174,12 +154,12 @@ static void serve_channels(struct run *run)
 /* Serves until the time is over, or, without one, until so many messages have come. */
 static void echo(struct vb_server *server, double seconds, unsigned messages)
 {
-	double until = now(CLOCK_MONOTONIC) + seconds;
+	double until = now() + seconds;
 	struct vb_server_event event;
 	struct vb_error err;
 	int rc;
 
-	while (messages || now(CLOCK_MONOTONIC) < until) {
+	while (messages || now() < until) {
 		rc = vb_server_wait(server, messages ? -1 : 100, &event, &err);
 		if (rc == VB_ERR_AGAIN)
 			continue;
@@ -200,17 +180,17 @@ static void measure_server(struct run *run, struct vb_server *server, const stru
 	double cpu, start;
 
 	print_cost(run, before, &after);
-	cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+	cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 	echo(server, SILENT_MS / 1000.0, 0);
-	cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	printf("%-9s while they are silent: %.1f %% of a CPU\n", run->mode,
 	       cpu / SILENT_MS * 1000 * 100);
-	start = now(CLOCK_MONOTONIC);
+	start = now();
 	for (unsigned i = 0; i < processes; i++)
 		tell(run->go_pipe[1], (int)run->count);
 	echo(server, 0, run->clients * run->count);
 	printf("%-9s %.0f echoes a second\n", run->mode,
-	       run->clients * run->count / (now(CLOCK_MONOTONIC) - start));
+	       run->clients * run->count / (now() - start));
 	after = cost_now();
 	printf("%-9s after that, each: %7.1f KiB resident, %6.1f KiB pinned\n", run->mode,
 	       (after.rss_kib - before->rss_kib) / run->clients,

@@ -10,14 +10,12 @@
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include <verbatim/verbatim.h>
+
+#include "bench.h"
 
 struct run {
 	const char *mode, *address;
@@ -33,24 +31,6 @@ struct end {
 	struct vb_stream *stream;
 	int socket;
 };
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
-static void must(long rc, const struct vb_error *err)
-{
-	char line[VB_ERROR_LINE_MAX];
-
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "stream_bench: %s\n", vb_error_format(err, line, sizeof(line)));
-	exit(1);
-}
 
 static void must_do(bool done, const char *what)
 {

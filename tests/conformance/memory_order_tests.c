@@ -1,31 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One-sided memory beside all else: revoked while it is written, notices beside messages, and after the end. */
-#include <verbatim/memory.h>
-
-#include "harness.h"
+#include "memory_side.h"
 
 #define MIB (1u << 20)
 
 static struct vb_region *grant_one(struct vb_channel *ch, size_t len, struct vb_grant **grant)
 {
-	struct vb_error err;
-	struct vb_region *region;
+	struct vb_region *region = alloc_well(ch, len);
 
-	if (vb_region_alloc(ch, len, &region, &err) != 0 ||
-	    vb_grant(region, 0, len, VB_RIGHT_WRITE, grant, &err) != 0)
-		fail_with(&err, "grant");
-	send_well(ch, vb_grant_token(*grant), sizeof(struct vb_token));
+	*grant = grant_and_tell(ch, region, 0, len, VB_RIGHT_WRITE);
 	return region;
-}
-
-static struct vb_token hear_token(struct vb_channel *ch)
-{
-	struct vb_token token;
-	const void *message;
-
-	CHECK_EQ(recv_well(ch, &message), sizeof(token));
-	memcpy(&token, message, sizeof(token));
-	return token;
 }
 
 /* Native memory is large enough that the write is under way for a while. */
@@ -55,7 +39,7 @@ static void revoking_server(struct side *side)
 static void revoked_client(struct side *side)
 {
 	struct vb_channel *ch = connect_there(side);
-	struct vb_token token = hear_token(ch);
+	struct vb_token token = token_well(ch);
 	uint8_t *data = malloc(much(side));
 	const void *message;
 
@@ -99,7 +83,7 @@ static void mixed_client(struct side *side)
 
 	side->options.depth = 4;
 	ch = connect_there(side);
-	token = hear_token(ch);
+	token = token_well(ch);
 	for (uint32_t i = 0; i < 4; i++)
 		CHECK_EQ(vb_put_notify(ch, &token, 0, &i, sizeof(i), i, NULL), 0);
 	send_well(ch, "hello", 5);
@@ -123,7 +107,7 @@ static void ended_server(struct side *side)
 static void ended_client(struct side *side)
 {
 	struct vb_channel *ch = connect_there(side);
-	struct vb_token token = hear_token(ch);
+	struct vb_token token = token_well(ch);
 	struct vb_error err;
 	const void *message;
 
