@@ -75,9 +75,9 @@ const struct vb_token *vb_grant_token(const struct vb_grant *grant);
 
 /*
  * Takes the rights back: when it returns, nothing of the peer's reaches this
- * memory any more. Over libfabric it waits until somebody at the peer is inside
- * a call: an access that has begun cannot be stopped otherwise. Frees the grant.
- * vb_region_close and the end of the channel revoke what is left. NULL is fine.
+ * memory any more. Over libfabric an access that has begun cannot be stopped: it
+ * is waited for, a second at most. Frees the grant. vb_region_close and the end
+ * of the channel revoke what is left. NULL is fine.
  */
 void vb_revoke(struct vb_grant *grant);
 

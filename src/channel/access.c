@@ -51,7 +51,10 @@ int64_t vb__access_start(struct vb_channel *ch, struct vb__op *op, struct vb_err
 		vb__channel_fail(ch, NULL);
 		return vb__fail_again(err, &ch->failure);
 	}
-	return ++a->posted;
+	a->posted++;
+	if (op->sge_count)
+		a->local = a->posted;
+	return a->posted;
 }
 
 int vb__access_finish(struct vb_channel *ch, int64_t handle, struct vb_error *err)
@@ -385,41 +388,35 @@ int vb_get(struct vb_channel *ch, const struct vb_token *token, uint64_t offset,
 			 err);
 }
 
-static int do_atomic(struct vb_channel *ch, struct vb_access *access, uint64_t *before,
-		     struct vb_error *err)
-{
-	uint64_t value = 0;
-	struct iovec piece = { .iov_base = &value, .iov_len = sizeof(value) };
-	int rc;
-
-	access->pieces = &piece;
-	access->count = 1;
-	rc = do_access(ch, access, err);
-	if (rc == 0 && before)
-		*before = value;
-	return rc;
-}
-
 int vb_fetch_add(struct vb_channel *ch, const struct vb_token *token, uint64_t offset, uint64_t add,
 		 uint64_t *before, struct vb_error *err)
 {
-	return do_atomic(
-		ch,
-		&(struct vb_access){
-			.kind = VB_FETCH_ADD, .token = token, .offset = offset, .operand = add },
-		before, err);
+	uint64_t value = 0;
+	struct iovec piece = { .iov_base = before ? before : &value, .iov_len = sizeof(value) };
+	struct vb_access access = { .kind = VB_FETCH_ADD,
+				    .token = token,
+				    .offset = offset,
+				    .pieces = &piece,
+				    .count = 1,
+				    .operand = add };
+
+	return do_access(ch, &access, err);
 }
 
 int vb_compare_swap(struct vb_channel *ch, const struct vb_token *token, uint64_t offset,
 		    uint64_t expected, uint64_t desired, uint64_t *before, struct vb_error *err)
 {
-	return do_atomic(ch,
-			 &(struct vb_access){ .kind = VB_COMPARE_SWAP,
-					      .token = token,
-					      .offset = offset,
-					      .operand = desired,
-					      .expected = expected },
-			 before, err);
+	uint64_t value = 0;
+	struct iovec piece = { .iov_base = before ? before : &value, .iov_len = sizeof(value) };
+	struct vb_access access = { .kind = VB_COMPARE_SWAP,
+				    .token = token,
+				    .offset = offset,
+				    .pieces = &piece,
+				    .count = 1,
+				    .operand = desired,
+				    .expected = expected };
+
+	return do_access(ch, &access, err);
 }
 
 /* ---- Many under way ---- */

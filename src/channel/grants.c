@@ -7,10 +7,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "channel/channel_state.h"
 #include "channel/inside.h"
+#include "core/clock.h"
 #include "wire/token.h"
+
+/* How long an access that has begun may take to end. */
+#define BEGUN_MS 1000u
 
 struct vb_grant {
 	struct vb_grant *next; /* of its region */
@@ -169,6 +174,26 @@ const struct vb_token *vb_grant_token(const struct vb_grant *g)
 	return &g->token;
 }
 
+/*
+ * Where the provider moves the bytes, one access may have begun, and goes on though the key is gone. An empty
+ * write is answered in order behind that one, by a peer who is inside a call. One who is not has nothing under way
+ * but what it has posted and left to itself: for that we do not wait for ever.
+ */
+static void await_begun(struct vb_channel *ch)
+{
+	uint64_t deadline = vb__now_ns() + vb__ms(BEGUN_MS);
+	struct vb__op op = { .kind = VB__OP_WRITE };
+	int64_t handle = vb__access_start(ch, &op, NULL);
+
+	while (handle > 0 && ch->accesses.done < handle && !ch->failure.code &&
+	       vb__now_ns() < deadline) {
+		vb__channel_progress(ch);
+		pthread_mutex_unlock(&ch->lock);
+		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+		pthread_mutex_lock(&ch->lock);
+	}
+}
+
 void vb_revoke(struct vb_grant *g)
 {
 	struct vb_channel *ch;
@@ -184,15 +209,8 @@ void vb_revoke(struct vb_grant *g)
 	if (g->window && (handle = vb__access_start(ch, &op, NULL)) > 0)
 		vb__access_finish(ch, handle, NULL);
 	take(g);
-	/*
-	 * Where the provider moves the bytes, one access may have begun, and goes on though the key is gone. Its
-	 * answers come in order behind that one, if only somebody polls at the peer.
-	 */
-	if (ch->ep->caps & VB__CAP_ATTENDED && !g->attended && !ch->failure.code) {
-		op = (struct vb__op){ .kind = VB__OP_WRITE };
-		if ((handle = vb__access_start(ch, &op, NULL)) > 0)
-			vb__access_finish(ch, handle, NULL);
-	}
+	if (ch->ep->caps & VB__CAP_ATTENDED && !g->attended)
+		await_begun(ch);
 	vb__grant_free(g);
 	pthread_mutex_unlock(&ch->lock);
 }

@@ -143,7 +143,7 @@ void vb_region_close(struct vb_region *region)
 	ch = region->channel;
 	pthread_mutex_lock(&ch->lock);
 	vb__channel_wait_ticket(ch, ch->posted, NULL);
-	vb__access_finish(ch, ch->accesses.posted, NULL);
+	vb__access_finish(ch, ch->accesses.local, NULL);
 	for (at = &ch->regions; *at != region; at = &(*at)->next)
 		;
 	*at = region->next;

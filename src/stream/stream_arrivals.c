@@ -130,15 +130,19 @@ static bool spill_first(struct vb_stream *s)
 	uint64_t from = first->offset;
 	struct vb__spill *spill = &s->in.spill;
 	struct vb__spilled *copy;
-	size_t at = 0;
+	size_t at = 0, len, room;
 
 	if (!spill->first)
 		at = (size_t)(s->in.consumed - from); /* a part of it may have been read */
-	copy = malloc(sizeof(*copy) + first->len - at);
+	len = first->len - at;
+	room = sizeof(*copy) + len;
+	copy = room > len ? malloc(room) : NULL;
 	if (!copy)
 		return false;
-	*copy = (struct vb__spilled){ .len = first->len - at };
-	memcpy(copy->bytes, first->loan.data + at, copy->len);
+	copy->next = NULL;
+	copy->at = 0;
+	copy->len = len;
+	memcpy(copy->bytes, first->loan.data + at, len);
 	*spill->last = copy;
 	spill->last = &copy->next;
 	spill->bytes += sizeof(*copy) + copy->len; /* a peer may send one by one */
