@@ -73,7 +73,7 @@ struct vb__flusher {
 struct vb__accesses {
 	unsigned limit; /* at once */
 	int64_t posted, done, done_well;
-	int64_t local; /* the last one that uses memory of ours */
+	int64_t local;			 /* the last one that uses memory of ours */
 	bool finished[VB__ACCESS_DEPTH]; /* by handle, for those that overtook others */
 	bool spoiled;			 /* one went wrong */
 	bool of_peer;			 /* there was one to the peer's memory */
