@@ -222,8 +222,10 @@ static int send_notice(struct vb_channel *ch, uint32_t number, struct vb_error *
 {
 	struct vb__packet packet = { .kind = VB__PACKET_DATA, .flags = VB__PACKET_NOTICE };
 	struct vb__slot *slot;
-	int rc = await_credit(ch, true, err);
+	int rc = vb__channel_open_sends(ch, err);
 
+	if (rc == 0)
+		rc = await_credit(ch, true, err);
 	if (rc)
 		return rc;
 	slot = vb__slot_take(&ch->tx);
@@ -335,10 +337,10 @@ static int do_access(struct vb_channel *ch, const struct vb_access *access, stru
 	rc = gather(&c, ch, true, err);
 	if (rc == 0) {
 		handle = start(ch, &c, err);
+		/* If it failed, parts of it may be under way, and the memory is the caller's again. */
+		if (handle < 0)
+			vb__access_finish(ch, ch->accesses.local, NULL);
 		rc = handle < 0 ? (int)handle : vb__access_finish(ch, handle, err);
-		if (handle <
-		    0) /* parts of it may be under way, with memory that is the caller's again */
-			vb__access_finish(ch, ch->accesses.posted, NULL);
 	}
 	vb__mr_close(c.own);
 	pthread_mutex_unlock(&ch->lock);

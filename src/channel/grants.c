@@ -183,8 +183,11 @@ static void await_begun(struct vb_channel *ch)
 {
 	uint64_t deadline = vb__now_ns() + vb__ms(BEGUN_MS);
 	struct vb__op op = { .kind = VB__OP_WRITE };
-	int64_t handle = vb__access_start(ch, &op, NULL);
+	int64_t handle;
 
+	if (ch->accesses.posted - ch->accesses.done >= ch->accesses.limit)
+		return; /* so many were not answered */
+	handle = vb__access_start(ch, &op, NULL);
 	while (handle > 0 && ch->accesses.done < handle && !ch->failure.code &&
 	       vb__now_ns() < deadline) {
 		vb__channel_progress(ch);

@@ -370,6 +370,42 @@ static void patience_client(struct side *side)
 /* ---- Memory ---- */
 
 /* Granted to one client: it puts, and the server hears of it by a message. */
+/* The first that the server sends is a notice, behind bytes in a client's memory. */
+static void notifying_server(struct side *side)
+{
+	struct vb_server *server = plain_server(side);
+	struct vb_server_event event = expect_event(server, VB_CLIENT_JOINED);
+	struct vb_channel *client = event.client;
+	struct vb_token token;
+	struct vb_error err;
+
+	event = expect_event(server, VB_CLIENT_MESSAGE);
+	CHECK_EQ(event.len, sizeof(token));
+	memcpy(&token, event.message, sizeof(token));
+	if (vb_put_notify(client, &token, 0, "12345678", 8, 42, &err) != 0)
+		fail_with(&err, "put and notify");
+	expect_event(server, VB_CLIENT_LEFT);
+	nobody_is_left(server);
+}
+
+static void notified_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_region *region;
+	struct vb_grant *grant;
+	struct vb_error err;
+	uint32_t number;
+
+	CHECK_EQ(vb_region_alloc(ch, 8, &region, &err), 0);
+	CHECK_EQ(vb_grant(region, 0, 8, VB_RIGHT_WRITE, &grant, &err), 0);
+	send_well(ch, vb_grant_token(grant), sizeof(struct vb_token));
+	CHECK_EQ(vb_notice_wait(ch, &number, &err), 0);
+	CHECK_EQ(number, 42);
+	CHECK(!memcmp(vb_region_addr(region), "12345678", 8));
+	vb_region_close(region);
+	close_well(ch);
+}
+
 static void lending_server(struct side *side)
 {
 	struct vb_server *server = plain_server(side);
@@ -426,6 +462,7 @@ const struct test server_tests[] = {
 	{ "server_refuses_as_busy_beyond_its_limit", full_server, full_client },
 	{ "server_closes_while_clients_send", closing_server, closing_client },
 	{ "server_grants_memory_to_a_client", lending_server, lending_client },
+	{ "server_may_notify_before_it_sends", notifying_server, notified_client },
 	{ "server_stands_in_an_event_loop", loop_server, loop_client },
 	{ "server_waits_no_longer_than_it_is_told", patience_server, patience_client },
 	{ NULL },
