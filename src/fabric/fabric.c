@@ -31,10 +31,28 @@ int vb__fabric_fail_missing(enum vb_fabric fabric, const char *operation, struct
 		     });
 }
 
+static int check_type(const struct vb__fabric *fabric, const struct vb__ep_attr *attr,
+		      const char *operation, struct vb_error *err)
+{
+	if (fabric->qp_types & 1u << attr->qp_type)
+		return 0;
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_UNSUPPORTED,
+				     .operation = operation,
+				     .object = fabric->name,
+				     .cause = "it has no unreliable connections (UC)",
+				     .hint = "use RC; UC is for the verbs fabric, wired up by TCP",
+			     });
+}
+
 int vb__ep_open(const struct vb__fabric *fabric, const struct vb__ep_attr *attr,
 		const struct vb__address *peer, uint64_t deadline_ns, struct vb__ep **ep,
 		struct vb_error *err)
 {
+	int rc = check_type(fabric, attr, "connect over", err);
+
+	if (rc)
+		return rc;
 	return fabric->open(attr, peer, deadline_ns, ep, err);
 }
 
@@ -69,6 +87,12 @@ void vb__pep_close(struct vb__pep *pep)
 int vb__ep_accept_open(struct vb__request *request, const struct vb__ep_attr *attr,
 		       struct vb__ep **ep, struct vb_error *err)
 {
+	int rc = check_type(request->fabric, attr, "accept over", err);
+
+	if (rc) {
+		vb__request_reject(request, NULL, 0);
+		return rc;
+	}
 	return request->fabric->accept_open(request, attr, ep, err);
 }
 

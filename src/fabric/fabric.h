@@ -44,7 +44,17 @@ enum vb__ep_state {
 	VB__EP_DOWN, /* `down` tells why; posted operations come back flushed */
 };
 
-/* What an endpoint can do beyond send, receive, read and write. */
+/*
+ * What carries an endpoint. UC is verbs only, and of the wire-up by TCP: what was sent may be lost without
+ * a word, also what completed before the end of the connection, and so may a message of which a part was
+ * lost. It cannot read (no VB__CAP_READ) and has no atomics.
+ */
+enum vb__qp_type {
+	VB__QP_RC = 0, /* a reliable connection */
+	VB__QP_UC,     /* an unreliable one */
+};
+
+/* What an endpoint can do beyond send, receive and write. */
 enum vb__ep_cap {
 	VB__CAP_IMM = 1,	/* VB__OP_SEND_IMM and VB__OP_WRITE_IMM */
 	VB__CAP_ATOMIC = 2,	/* VB__OP_FETCH_ADD and VB__OP_COMPARE_SWAP on 8 aligned bytes */
@@ -56,6 +66,7 @@ enum vb__ep_cap {
 	VB__CAP_SINK = 64,	/* the local target of a read needs VB__ACCESS_READ_SINK */
 	VB__CAP_MUTE = 256,	/* of a refused access only the end of the connection is heard */
 	VB__CAP_ATTENDED = 128, /* the peer's reads and writes go on only while somebody polls */
+	VB__CAP_READ = 512,	/* VB__OP_READ */
 };
 
 enum vb__op_kind {
@@ -162,6 +173,7 @@ struct vb__ep_attr {
 	const struct vb__settings *settings;
 	const struct vb__address *source; /* to connect from; NULL: by the route */
 	struct vb__pool *pool;		  /* to receive through; NULL: none. Only where accepting */
+	enum vb__qp_type qp_type;	  /* where accepting: that of the request */
 };
 
 struct vb__ep {
@@ -198,12 +210,14 @@ struct vb__request {
 	const struct vb__fabric *fabric;
 	uint8_t data[VB__PRIVATE_DATA];
 	size_t data_len;
+	enum vb__qp_type qp_type; /* what the other side has */
 };
 
 /* One table per backend. Use the functions below, which keep the common books. */
 struct vb__fabric {
 	const char *name;
 	enum vb_fabric id;
+	unsigned qp_types; /* bits, 1 << enum vb__qp_type */
 
 	/* Or NULL: does what takes long the first time. Any thread. */
 	void (*prepare)(void);
@@ -259,8 +273,8 @@ int vb__fabric_fail_missing(enum vb_fabric fabric, const char *operation, struct
 
 /*
  * Finds out by which device the peer can be reached and makes an endpoint on
- * it, state NEW. VB_ERR_NO_DEVICE: this fabric does not lead there. Blocks
- * until the deadline at most.
+ * it, state NEW. VB_ERR_NO_DEVICE: this fabric does not lead there.
+ * VB_ERR_UNSUPPORTED: it has no such endpoints. Blocks until the deadline at most.
  */
 int vb__ep_open(const struct vb__fabric *fabric, const struct vb__ep_attr *attr,
 		const struct vb__address *peer, uint64_t deadline_ns, struct vb__ep **ep,
@@ -284,7 +298,7 @@ int vb__pep_next(struct vb__pep *pep, struct vb__request **request, struct vb_er
 int vb__pep_arm(struct vb__pep *pep);
 void vb__pep_close(struct vb__pep *pep);
 
-/* An endpoint for the request, state NEW. Ends the request, also on failure. */
+/* An endpoint for the request, of its type and in state NEW. Ends the request, also on failure. */
 int vb__ep_accept_open(struct vb__request *request, const struct vb__ep_attr *attr,
 		       struct vb__ep **ep, struct vb_error *err);
 

@@ -182,6 +182,7 @@ static void ofi_wake(struct vb__ep *base)
 const struct vb__fabric vb__ofi_fabric = {
 	.name = "ofi",
 	.id = VB_FABRIC_OFI,
+	.qp_types = 1u << VB__QP_RC,
 	.prepare = ofi_prepare,
 	.open = ofi_ep_open,
 	.connect = ofi_ep_connect,

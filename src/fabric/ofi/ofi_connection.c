@@ -69,7 +69,7 @@ static void settle_limits(struct ofi_ep *ep, const struct vb__ep_attr *attr)
 	ep->base.inline_bytes = info->tx_attr->inject_size;
 	ep->base.max_bytes = info->ep_attr->max_msg_size;
 	/* The tcp provider says FI_PROGRESS_AUTO, and does nothing unless it is polled. */
-	ep->base.caps = VB__CAP_SLOW_POST | VB__CAP_ATTENDED | VB__CAP_MUTE;
+	ep->base.caps = VB__CAP_READ | VB__CAP_SLOW_POST | VB__CAP_ATTENDED | VB__CAP_MUTE;
 	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
 		ep->base.caps |= VB__CAP_ANY_BUFFER;
 	snprintf(ep->base.device, sizeof(ep->base.device), "%s", info->fabric_attr->prov_name);

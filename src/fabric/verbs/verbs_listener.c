@@ -212,6 +212,7 @@ static void verbs_wake(struct vb__ep *base)
 const struct vb__fabric vb__verbs_fabric = {
 	.name = "verbs",
 	.id = VB_FABRIC_VERBS,
+	.qp_types = 1u << VB__QP_RC,
 	.open = verbs_ep_open,
 	.connect = verbs_ep_connect,
 	.close = verbs_ep_close,

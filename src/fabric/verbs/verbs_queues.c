@@ -45,6 +45,7 @@ static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, st
 	ep->iwarp = ep->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	ep->initiator_depth = (uint8_t)within(READS_AT_ONCE, device.max_qp_init_rd_atom);
 	ep->responder_resources = (uint8_t)within(READS_AT_ONCE, device.max_qp_rd_atom);
+	ep->base.caps |= VB__CAP_READ;
 	ep->base.caps |= ep->iwarp ? VB__CAP_CONNECTOR_FIRST | VB__CAP_SINK | VB__CAP_MUTE
 				   : VB__CAP_IMM;
 	if (device.atomic_cap != IBV_ATOMIC_NONE)
