@@ -137,11 +137,11 @@ static int take_packet(struct vb_channel *ch, struct vb__loan *loan, struct vb_e
 	in->first = (in->first + 1) % ch->credits.depth;
 	in->count--;
 	ch->lent++;
-	ch->counters.messages_received++;
-	ch->counters.bytes_received += packet.payload;
 	*loan = (struct vb__loan){ .data = slot->bytes,
 				   .bytes = packet.payload,
+				   .turn = ch->counters.messages_received++,
 				   .number = slot->number };
+	ch->counters.bytes_received += packet.payload;
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 struct vb__loan {
 	uint8_t *data;
 	size_t bytes;	 /* to send: the room; received: the message's length */
+	uint64_t turn;	 /* received: how many messages came before it */
 	unsigned number; /* the channel's own */
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receiving: each worker takes a block from its rail, checks its hash, and
+ * Receiving: each worker takes a block from its rail, has its codec check it, and
  * only then stores it, while others are at theirs.
  */
 #include "core/clock.h"
+#include "transfer/codec.h"
 #include "transfer/crew.h"
 #include "transfer/engine.h"
 
@@ -24,33 +25,29 @@ static int fail_block(const struct vb__crew *crew, enum vb_err code, const char 
 			     });
 }
 
-static int check(const struct vb__crew *crew, struct vb__block *block, const struct vb__loan *loan,
-		 struct vb_error *err)
+/* A tree's sink knows by itself. */
+static int check(const struct vb__crew *crew, const struct vb__block *block, struct vb_error *err)
 {
-	uint64_t total = crew->session->agreed.total_bytes;
+	const struct vb__terms *agreed = &crew->session->agreed;
 
-	if (!vb__block_decode(block, loan->data, loan->bytes))
-		return fail_block(crew, VB_ERR_CORRUPT, "a block makes no sense", err);
-	if (vb__block_hash(block, loan->data) != block->hash)
-		return fail_block(crew, VB_ERR_CORRUPT,
-				  "a block was changed on its way; it was not written", err);
-	if (crew->session->agreed.tree) /* its sink knows */
+	if (agreed->tree || (block->file == 0 && !(block->flags & ~(uint32_t)VB__BLOCK_HOLE) &&
+			     block->offset + block->length <= agreed->total_bytes))
 		return 0;
-	if (block->file != 0 || block->flags & ~(uint32_t)VB__BLOCK_HOLE ||
-	    block->offset + block->length > total)
-		return fail_block(crew, VB_ERR_PROTOCOL, "a block does not belong to the transfer",
-				  err);
-	return 0;
+	return fail_block(crew, VB_ERR_PROTOCOL, "a block does not belong to the transfer", err);
 }
 
-static int store(struct receiving *r, const struct vb__loan *loan, struct vb_error *err)
+static int store(struct receiving *r, struct vb__codec *codec, struct vb__message *message,
+		 struct vb_error *err)
 {
 	struct vb__block block;
-	int rc = check(&r->crew, &block, loan, err);
+	const void *data;
+	int rc = vb__codec_decode(codec, &block, message, &data, err);
 
 	if (rc == 0)
-		rc = r->sink->ops->put(r->sink, &block,
-				       block.flags & VB__BLOCK_HOLE ? NULL : loan->data, err);
+		rc = check(&r->crew, &block, err);
+	if (rc == 0)
+		rc = r->sink->ops->put(r->sink, &block, block.flags & VB__BLOCK_HOLE ? NULL : data,
+				       err);
 	if (rc == 0)
 		vb__crew_count(&r->crew, &block);
 	return rc;
@@ -59,18 +56,24 @@ static int store(struct receiving *r, const struct vb__loan *loan, struct vb_err
 static void work(struct vb__crew *crew, unsigned number)
 {
 	struct receiving *r = (struct receiving *)crew;
-	struct vb_channel *rail = crew->session->rails[number % crew->session->rail_count];
+	struct vb__message message = { .rail = number % crew->session->rail_count };
+	struct vb_channel *rail = crew->session->rails[message.rail];
 	struct vb_error err = { .code = VB_OK };
+	struct vb__codec *codec = NULL;
 	struct vb__loan loan;
-	int rc = 0;
+	int rc = vb__codec_open(crew->session, &codec, &err);
 
 	while (rc == 0 && !vb__crew_failed(crew)) {
 		rc = vb__channel_recv_loan(rail, &loan, &err);
 		if (rc)
 			break;
-		rc = store(r, &loan, &err);
+		message.bytes = loan.data;
+		message.len = loan.bytes;
+		message.turn = loan.turn;
+		rc = store(r, codec, &message, &err);
 		vb__channel_give_back(rail, &loan);
 	}
+	vb__codec_close(codec);
 	if (rc && rc != VB_ERR_EOF)
 		vb__crew_fail(crew, &err);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sending: each worker carries a block all the way, from the input through the
- * hash into the rail, while others are at theirs. Blocks are claimed in their
+ * Sending: each worker carries a block all the way, from the input through its
+ * codec into the rail, while others are at theirs. Blocks are claimed in their
  * order, and on each rail they are sent in that order, so that a receiver that
  * needs them in order never waits for one behind another.
  */
 #include "core/clock.h"
+#include "transfer/codec.h"
 #include "transfer/crew.h"
 #include "transfer/engine.h"
 #include "transfer/pace.h"
@@ -90,21 +91,20 @@ static void pass_turn(struct sending *s, const struct carried *c)
 	pthread_mutex_unlock(&s->crew.lock);
 }
 
-static int carry(struct sending *s, struct carried *c, struct vb_error *err)
+static int carry(struct sending *s, struct carried *c, struct vb__codec *codec,
+		 struct vb_error *err)
 {
 	struct vb_channel *rail = s->crew.session->rails[c->rail];
+	struct vb__message message = { .bytes = c->loan.data, .rail = c->rail, .turn = c->turn };
 	int rc = s->source->ops->fill(s->source, c->loan.data, &c->block, err);
-	uint64_t bytes = vb__block_data_bytes(&c->block);
 
-	if (rc == 0) {
-		c->block.hash = vb__block_hash(&c->block, c->loan.data);
-		vb__block_encode(c->loan.data + bytes, &c->block);
-	}
+	if (rc == 0)
+		rc = vb__codec_encode(codec, &c->block, &message, err);
 	if (rc || !await_turn(s, c)) {
 		vb__channel_give_back_unsent(rail, &c->loan);
 		return rc;
 	}
-	rc = vb__channel_send_loan(rail, &c->loan, bytes + VB__BLOCK_TRAILER, err);
+	rc = vb__channel_send_loan(rail, &c->loan, message.len, err);
 	if (rc)
 		return rc;
 	pass_turn(s, c);
@@ -132,15 +132,14 @@ static void work(struct vb__crew *crew, unsigned number)
 {
 	struct sending *s = (struct sending *)crew;
 	struct vb_error err = { .code = VB_OK };
+	struct vb__codec *codec = NULL;
 	struct carried c;
-	int rc;
+	int rc = vb__codec_open(crew->session, &codec, &err);
 
 	(void)number;
-	while ((rc = claim(s, &c, &err)) > 0 && !vb__crew_failed(crew)) {
-		rc = carry(s, &c, &err);
-		if (rc)
-			break;
-	}
+	while (rc == 0 && (rc = claim(s, &c, &err)) > 0 && !vb__crew_failed(crew))
+		rc = carry(s, &c, codec, &err);
+	vb__codec_close(codec);
 	if (rc < 0)
 		vb__crew_fail(crew, &err);
 	leave(s, &err);

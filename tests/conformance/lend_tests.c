@@ -87,6 +87,7 @@ static void order_server(struct side *side)
 	for (uint32_t i = 0; i < 5 * SIZES; i++) {
 		struct vb__loan loan = recv_filled(ch, sizes[i % SIZES], i);
 
+		CHECK_EQ(loan.turn, i);
 		vb__channel_give_back(ch, &loan);
 	}
 	CHECK_EQ(recv_code(ch), VB_ERR_EOF);
