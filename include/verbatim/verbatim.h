@@ -4,6 +4,7 @@
 #define VERBATIM_VERBATIM_H
 
 #include <verbatim/channel.h>
+#include <verbatim/device.h>
 #include <verbatim/error.h>
 #include <verbatim/memory.h>
 #include <verbatim/options.h>

@@ -155,6 +155,9 @@ void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_
 		   const char *object);
 enum vb_err verbs_wc_code(enum ibv_wc_status status);
 
+/* A node below /dev/infiniband cannot be opened. */
+int verbs_fail_node(struct vb_error *err, const char *node, int errnum);
+
 /*
  * Why verbs cannot work on this machine at all, told by what `root` ("" for
  * the real system) shows under /sys and /dev; 0 if nothing speaks against it.

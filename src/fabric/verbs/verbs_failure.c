@@ -183,7 +183,7 @@ static int no_device(struct vb_error *err)
 			     });
 }
 
-static int node_unusable(struct vb_error *err, const char *node, int errnum)
+int verbs_fail_node(struct vb_error *err, const char *node, int errnum)
 {
 	bool cm = strstr(node, "rdma_cm") != NULL;
 	bool missing = errnum == ENOENT;
@@ -237,7 +237,7 @@ static int check_node(const char *root, const char *name, struct vb_error *err)
 	snprintf(node, sizeof(node), "/dev/infiniband/%s", name);
 	snprintf(path, sizeof(path), "%s%s", root, node);
 	if (access(path, R_OK | W_OK) != 0)
-		return node_unusable(err, node, errno);
+		return verbs_fail_node(err, node, errno);
 	return 0;
 }
 
