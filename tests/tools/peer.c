@@ -10,6 +10,7 @@
  *	--send N           send N messages, then receive until the end (0: only receive)
  *	--duplex           receive while sending
  *	--pause MS         before that, as a program that has other things to do
+ *	--log              print warnings
  *	--size BYTES       of the largest message (1000)
  *	--peer-timeout MS, --connect-timeout MS
  *	--channels N       listen: accept so many, one after another (1)
@@ -220,6 +221,12 @@ static int run_client(const struct plan *plan, const char *host, const char *por
 	return use(plan, channel);
 }
 
+static void print_log(void *arg, enum vb_log_level level, const char *line)
+{
+	(void)arg, (void)level;
+	fprintf(stderr, "log: %s\n", line);
+}
+
 static bool read_options(int argc, char **argv, struct plan *plan)
 {
 	static const struct option known[] = {
@@ -230,6 +237,7 @@ static bool read_options(int argc, char **argv, struct plan *plan)
 		{ "peer-timeout", required_argument, NULL, 't' },
 		{ "connect-timeout", required_argument, NULL, 'o' },
 		{ "channels", required_argument, NULL, 'c' },
+		{ "log", no_argument, NULL, 'l' },
 		{ 0 },
 	};
 	int option;
@@ -249,6 +257,8 @@ static bool read_options(int argc, char **argv, struct plan *plan)
 			plan->options.connect_timeout_ms = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (option == 'c')
 			plan->channels = atoi(optarg);
+		else if (option == 'l')
+			plan->options.log = print_log;
 		else
 			return false;
 	}
@@ -264,7 +274,7 @@ int main(int argc, char **argv)
 
 	if (!read_options(argc, argv, &plan)) {
 		fprintf(stderr, "usage: peer [--send N] [--duplex] [--pause MS] [--size BYTES] "
-				"[--peer-timeout MS] [--connect-timeout MS] [--channels N] "
+				"[--peer-timeout MS] [--connect-timeout MS] [--channels N] [--log] "
 				"listen|connect HOST:PORT\n");
 		return 2;
 	}

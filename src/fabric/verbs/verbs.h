@@ -24,6 +24,28 @@ struct verbs_probe {
 	bool too_early;	   /* iWARP, on the side that accepts: until the peer has spoken */
 };
 
+/*
+ * Somebody who is to hear of a device's asynchronous events: of those about the
+ * objects named here, and of those about the device and the port. The strings,
+ * the log and the waiter are the owner's.
+ */
+struct verbs_watcher {
+	struct ibv_context *context; /* NULL: it does not watch */
+	struct verbs_watcher *next;
+	struct rdma_cm_id *id; /* or NULL */
+	const struct ibv_qp *qp;
+	const struct ibv_cq *cqs[2];
+	const struct ibv_srq *srq;
+	uint8_t port;
+	const char *device, *peer; /* in words */
+	const struct vb__log *log; /* or NULL */
+	struct vb__waiter *waiter;
+	atomic_int fatal;	/* one more than the event that ends it; 0: none so far */
+	atomic_bool gids_moved; /* what was looked up in the table of GIDs is to be looked up again */
+};
+
+#define VERBS_NO_EVENT (-1)
+
 /* A receive of a pool with what came; or a copy of that, so that the receive could be posted again. */
 struct verbs_arrival {
 	struct vb__arrival base;
@@ -72,6 +94,7 @@ struct verbs_pool {
 	size_t memory_bytes, room;
 	struct verbs_arrival *slots;
 	unsigned count;
+	struct verbs_watcher watcher; /* so that events are taken while there are no members */
 
 	pthread_mutex_t lock; /* for all that follows, and the members' shares */
 	unsigned posted;
@@ -116,9 +139,7 @@ struct verbs_ep {
 	uint64_t flushing_ns; /* down, and something is outstanding, since then; 0: not */
 	struct verbs_share share;
 
-	struct verbs_device *device;
-	struct verbs_ep *next_on_device;
-	atomic_int async_event; /* set by whoever drains the device's events; -1: none */
+	struct verbs_watcher watcher;
 };
 
 struct verbs_mr {
@@ -164,13 +185,18 @@ int verbs_fail_node(struct vb_error *err, const char *node, int errnum);
  */
 int verbs_preflight(const char *root, struct vb_error *err);
 
-/* verbs_device.c: one entry per opened device, for its asynchronous events */
-int verbs_device_attach(struct verbs_ep *ep, struct vb_error *err);
-void verbs_device_detach(struct verbs_ep *ep);
-void verbs_device_events(struct verbs_ep *ep);
+/*
+ * verbs_device.c: a device's asynchronous events. Watching begins with what happens
+ * from then on. Ending it, also what never began, leaves nobody behind who would write to the watcher.
+ */
+int verbs_watch(struct verbs_watcher *watcher, struct ibv_context *context, struct vb_error *err);
+void verbs_unwatch(struct verbs_watcher *watcher);
 
-/* The same for whoever is no endpoint: 0, or the errno of a failure. Nothing if no endpoint is on the device. */
-int verbs_device_events_of(struct ibv_context *context);
+/* The event that ends the watcher, once; VERBS_NO_EVENT: there is none. */
+int verbs_fatal_event(struct verbs_watcher *watcher);
+
+/* Takes all events and tells every watcher, waking those that they end. 0, or the errno of a failure. */
+int verbs_take_device_events(struct ibv_context *context);
 
 /* For tests: windows also where their bounds are not kept. */
 extern bool verbs_any_windows;

@@ -137,9 +137,9 @@ static void take_completion_events(struct verbs_ep *ep)
 /* A fatal event of the device, queue or queue pair; others were only logged. */
 static void on_async_event(struct verbs_ep *ep)
 {
-	int type = atomic_exchange(&ep->async_event, NOTHING_YET);
+	int type = verbs_fatal_event(&ep->watcher);
 
-	if (type == NOTHING_YET || ep->base.state == VB__EP_DOWN)
+	if (type == VERBS_NO_EVENT || ep->base.state == VB__EP_DOWN)
 		return;
 	vb__ep_down(&ep->base, &(struct vb__failure){
 				       .code = VB_ERR_LOST,
@@ -153,6 +153,14 @@ static void on_async_event(struct verbs_ep *ep)
 	rdma_disconnect(ep->id);
 }
 
+static void take_device_events(struct verbs_ep *ep)
+{
+	int rc = verbs_take_device_events(ep->id->verbs);
+
+	if (rc)
+		verbs_break(ep, rc, "ibv_get_async_event");
+}
+
 void verbs_look_after(struct verbs_ep *ep)
 {
 	uint32_t ready = vb__waiter_check(&ep->waiter, VB__READY_TICK);
@@ -160,7 +168,7 @@ void verbs_look_after(struct verbs_ep *ep)
 	if (ready & READY_CM)
 		take_cm_events(ep);
 	if (ready & READY_DEVICE)
-		verbs_device_events(ep);
+		take_device_events(ep);
 	on_async_event(ep);
 	if (ready & VB__READY_TICK)
 		verbs_probe_tick(ep);
@@ -280,6 +288,22 @@ static int check_device(struct verbs_ep *ep, const struct vb__settings *settings
 			     });
 }
 
+static int watch_device(struct verbs_ep *ep, struct vb_error *err)
+{
+	ep->watcher = (struct verbs_watcher){
+		.id = ep->id,
+		.qp = ep->id->qp,
+		.cqs = { ep->cq },
+		.srq = ep->share.pool ? ep->share.pool->srq : NULL,
+		.port = ep->id->port_num,
+		.device = ep->base.device,
+		.peer = ep->base.peer,
+		.log = &ep->log,
+		.waiter = &ep->waiter,
+	};
+	return verbs_watch(&ep->watcher, ep->id->verbs, err);
+}
+
 /* The end that all endpoints have in common: everything that needs the device. */
 static int equip(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_error *err)
 {
@@ -289,7 +313,7 @@ static int equip(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_
 	if (rc == 0)
 		rc = verbs_queues_open(ep, attr, err);
 	if (rc == 0)
-		rc = verbs_device_attach(ep, err);
+		rc = watch_device(ep, err);
 	if (rc == 0 && ep->completions)
 		rc = vb__waiter_add(&ep->waiter, ep->completions->fd, READY_CQ, err);
 	/* For members of a pool that does it. Linux lets no more than 500 nested epoll sets watch one descriptor. */
@@ -314,7 +338,6 @@ static int make(const struct vb__ep_attr *attr, struct verbs_ep **out, struct vb
 	ep->peer_timeout_ms = attr->settings->peer_timeout_ms;
 	ep->waiter = VB__WAITER_NONE;
 	ep->last_event = NOTHING_YET;
-	atomic_init(&ep->async_event, NOTHING_YET);
 	rc = vb__waiter_open(&ep->waiter, ep->peer_timeout_ms / VB__TICKS, err);
 	if (rc == 0)
 		rc = verbs_cm_open(&ep->cm, err);
@@ -443,7 +466,7 @@ void verbs_ep_close(struct vb__ep *base)
 {
 	struct verbs_ep *ep = (struct verbs_ep *)base;
 
-	verbs_device_detach(ep);
+	verbs_unwatch(&ep->watcher);
 	verbs_ep_disconnect(base);
 	verbs_queues_close(ep);
 	if (ep->id)

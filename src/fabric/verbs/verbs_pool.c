@@ -100,8 +100,11 @@ static int open_waiter(struct verbs_pool *pool, struct vb_error *err)
 	int rc = vb__waiter_open(&pool->waiter, 0, err);
 
 	pool->base.wait_fd = pool->waiter.epoll;
-	return rc ? rc
-		  : vb__waiter_add(&pool->waiter, pool->context->async_fd, VERBS_POOL_DEVICE, err);
+	if (rc == 0)
+		rc = verbs_watch(&pool->watcher, pool->context, err);
+	if (rc == 0)
+		rc = vb__waiter_add(&pool->waiter, pool->context->async_fd, VERBS_POOL_DEVICE, err);
+	return rc;
 }
 
 static int open_receives(struct verbs_pool *pool, struct vb_error *err)
@@ -171,6 +174,7 @@ void verbs_pool_close(struct vb__pool *base)
 {
 	struct verbs_pool *pool = (struct verbs_pool *)base;
 
+	verbs_unwatch(&pool->watcher);
 	if (pool->cq && pool->unacked)
 		ibv_ack_cq_events(pool->cq, pool->unacked);
 	if (pool->srq)

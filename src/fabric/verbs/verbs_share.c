@@ -196,7 +196,7 @@ static bool take_events(struct verbs_pool *pool)
 static uint32_t check(struct verbs_pool *pool)
 {
 	uint32_t ready = vb__waiter_check(&pool->waiter, 0);
-	int rc = ready & VERBS_POOL_DEVICE ? verbs_device_events_of(pool->context) : 0;
+	int rc = ready & VERBS_POOL_DEVICE ? verbs_take_device_events(pool->context) : 0;
 
 	if (rc) {
 		pthread_mutex_lock(&pool->lock);

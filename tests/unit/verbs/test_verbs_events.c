@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bad news: what CM events, failed completions and the device's events make of an endpoint. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "verbs_harness.h"
@@ -480,15 +481,121 @@ static void a_fatal_event_is_not_hidden_by_later_ones(void **state)
 	vb__ep_close(ep);
 }
 
-static void a_port_that_goes_down_may_come_back(void **state)
+/* What the log was told: the lines, and the last of them with its level. */
+static struct {
+	unsigned lines;
+	char last[200];
+	enum vb_log_level level;
+} heard;
+
+static void hear(void *arg, enum vb_log_level level, const char *line)
 {
-	struct vb__ep *ep = harness_connect();
+	(void)arg;
+	heard.lines++;
+	heard.level = level;
+	snprintf(heard.last, sizeof(heard.last), "%s", line);
+}
+
+static void begin_hearing(void)
+{
+	memset(&heard, 0, sizeof(heard));
+	harness_settings.log = (struct vb__log){ .write = hear, .level = VB_LOG_DEBUG };
+}
+
+static void port_event(enum ibv_event_type type, int port)
+{
+	mock_async_event(type, (void *)(uintptr_t)port);
+}
+
+static const struct notice_case {
+	enum ibv_event_type type;
+	bool of_port; /* else of the queue pair */
+	enum vb_log_level level;
+	const char *who, *says;
+} notice_cases[] = {
+	{ IBV_EVENT_PORT_ERR, true, VB_LOG_WARNING, "mock0 port 1: ", "the port is down" },
+	{ IBV_EVENT_PORT_ACTIVE, true, VB_LOG_WARNING, "mock0 port 1: ", "the port is up" },
+	{ IBV_EVENT_GID_CHANGE, true, VB_LOG_INFO, "mock0 port 1: ", "GIDs changed" },
+	{ IBV_EVENT_LID_CHANGE, true, VB_LOG_WARNING, "mock0 port 1: ", "LID changed" },
+	{ IBV_EVENT_PKEY_CHANGE, true, VB_LOG_INFO, "mock0 port 1: ", "partition keys" },
+	{ IBV_EVENT_SM_CHANGE, true, VB_LOG_DEBUG, "mock0 port 1: ", "event" },
+	{ IBV_EVENT_CLIENT_REREGISTER, true, VB_LOG_DEBUG, "mock0 port 1: ", "event" },
+	{ IBV_EVENT_PATH_MIG, false, VB_LOG_WARNING, "10.0.0.2 port 7471: ", "its other path" },
+	{ IBV_EVENT_PATH_MIG_ERR, false, VB_LOG_WARNING, "10.0.0.2 port 7471: ", "could not" },
+	{ IBV_EVENT_SQ_DRAINED, false, VB_LOG_DEBUG, "10.0.0.2 port 7471: ", "event" },
+	{ IBV_EVENT_QP_LAST_WQE_REACHED, false, VB_LOG_DEBUG, "10.0.0.2 port 7471: ", "event" },
+	{ IBV_EVENT_WQ_FATAL, false, VB_LOG_WARNING, "mock0: ", "event" }, /* not ours to know */
+};
+
+static void what_need_not_end_a_connection_is_a_notice(void **state)
+{
+	(void)state;
+	begin_hearing();
+	for (unsigned i = 0; i < ARRAY_SIZE(notice_cases); i++) {
+		const struct notice_case *c = &notice_cases[i];
+		struct vb__ep *ep = harness_connect();
+
+		if (c->of_port)
+			port_event(c->type, 1);
+		else
+			mock_async_event(c->type, harness_qp(ep));
+		assert_true(harness_readable(ep->wait_fd));
+		vb__ep_arm(ep);
+		assert_int_equal(mock_async_pending(), 0);
+		assert_int_equal(mock_count("ibv_ack_async_event"), i + 1);
+		assert_int_equal(heard.lines, i + 1);
+		assert_int_equal(heard.level, c->level);
+		assert_contains(heard.last, c->who);
+		assert_contains(heard.last, c->says);
+		assert_int_equal(ep->state, VB__EP_UP);
+		vb__ep_close(ep);
+	}
+}
+
+static void a_notice_for_all_is_one_line_in_a_log_that_they_share(void **state)
+{
+	struct vb__ep *eps[3];
 
 	(void)state;
-	mock_async_event(IBV_EVENT_PORT_ERR, NULL);
+	begin_hearing();
+	for (unsigned i = 0; i < ARRAY_SIZE(eps); i++)
+		eps[i] = harness_connect();
+	port_event(IBV_EVENT_PORT_ERR, 1);
+	vb__ep_arm(eps[1]);
+	assert_int_equal(heard.lines, 1);
+	mock_async_event(IBV_EVENT_PATH_MIG, harness_qp(eps[2]));
+	vb__ep_arm(eps[0]);
+	assert_int_equal(heard.lines, 2);
+	for (unsigned i = 0; i < ARRAY_SIZE(eps); i++)
+		vb__ep_close(eps[i]);
+}
+
+static void the_device_s_other_port_is_nobody_s_business(void **state)
+{
+	struct vb__ep *ep;
+
+	(void)state;
+	begin_hearing();
+	ep = harness_connect();
+	port_event(IBV_EVENT_PORT_ERR, 2);
 	vb__ep_arm(ep);
 	assert_int_equal(mock_async_pending(), 0);
-	assert_int_equal(mock_count("ibv_ack_async_event"), 1);
+	assert_int_equal(heard.lines, 0);
+	vb__ep_close(ep);
+}
+
+static void what_happened_before_anybody_was_there_is_dropped(void **state)
+{
+	struct vb__ep *ep;
+
+	(void)state;
+	begin_hearing();
+	mock_async_event(IBV_EVENT_DEVICE_FATAL, NULL);
+	port_event(IBV_EVENT_PORT_ERR, 1);
+	ep = harness_connect();
+	assert_int_equal(mock_async_pending(), 0);
+	assert_int_equal(mock_count("ibv_ack_async_event"), 2);
+	assert_int_equal(heard.lines, 0);
 	assert_int_equal(ep->state, VB__EP_UP);
 	vb__ep_close(ep);
 }
@@ -567,7 +674,10 @@ int main(void)
 		VERBS_TEST(fatal_events_bring_the_endpoint_down_and_flush),
 		VERBS_TEST(fatal_event_counts_before_the_peer_confirmed),
 		VERBS_TEST(a_fatal_event_is_not_hidden_by_later_ones),
-		VERBS_TEST(a_port_that_goes_down_may_come_back),
+		VERBS_TEST(what_need_not_end_a_connection_is_a_notice),
+		VERBS_TEST(a_notice_for_all_is_one_line_in_a_log_that_they_share),
+		VERBS_TEST(the_device_s_other_port_is_nobody_s_business),
+		VERBS_TEST(what_happened_before_anybody_was_there_is_dropped),
 		VERBS_TEST(early_data_is_told_to_the_cm),
 		VERBS_TEST(events_of_another_endpoint_wake_that_one),
 		VERBS_TEST(events_for_an_endpoint_that_was_closed_go_nowhere),

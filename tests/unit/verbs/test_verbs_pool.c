@@ -344,6 +344,46 @@ static void an_error_of_the_shared_queue_ends_all_members(void **state)
 	tear_down(&stage);
 }
 
+static unsigned notices;
+
+static void count_notice(void *arg, enum vb_log_level level, const char *line)
+{
+	(void)arg, (void)level;
+	notices++;
+	assert_contains(line, "run low");
+}
+
+static void a_shared_queue_that_runs_low_is_one_notice(void **state)
+{
+	struct stage stage;
+
+	(void)state;
+	notices = 0;
+	harness_settings.log.write = count_notice;
+	stage = set_up(3);
+	mock_async_event(IBV_EVENT_SRQ_LIMIT_REACHED, inside(&stage)->srq);
+	vb__pool_look_after(stage.pools);
+	assert_int_equal(notices, 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(stage.ep[i]->state, VB__EP_UP);
+	tear_down(&stage);
+}
+
+static void a_pool_without_members_takes_the_device_s_events_all_the_same(void **state)
+{
+	struct stage stage = set_up(1);
+
+	(void)state;
+	vb__ep_close(stage.ep[0]);
+	stage.ep[0] = NULL;
+	mock_async_event(IBV_EVENT_PORT_ERR, (void *)1);
+	assert_true(harness_readable(stage.pools->wait_fd));
+	vb__pool_look_after(stage.pools);
+	assert_int_equal(mock_async_pending(), 0);
+	assert_false(harness_readable(stage.pools->wait_fd));
+	tear_down(&stage);
+}
+
 /* ---- Each call fails in turn ---- */
 
 static bool is_tolerated(const char *call)
@@ -449,6 +489,8 @@ int main(void)
 		VERBS_TEST(iwarp_has_no_pools),
 		VERBS_TEST(a_device_without_shared_queues_has_no_pools),
 		VERBS_TEST(an_error_of_the_shared_queue_ends_all_members),
+		VERBS_TEST(a_shared_queue_that_runs_low_is_one_notice),
+		VERBS_TEST(a_pool_without_members_takes_the_device_s_events_all_the_same),
 		VERBS_TEST(every_call_fails_once),
 		VERBS_TEST(every_call_runs_out_of_memory_once),
 	};
