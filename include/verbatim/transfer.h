@@ -63,6 +63,17 @@ enum vb_direct {
 	VB_DIRECT_NEVER,
 };
 
+/*
+ * Is the data to be encrypted? What is said about the transfer always is, but data blocks, and with
+ * them names and attributes of trees, only if one of the two sides wants it and neither will not.
+ */
+enum vb_encrypt {
+	VB_ENCRYPT_IF_ASKED = 0, /* if the other side wants it */
+	VB_ENCRYPT_ASK,		 /* if the other side can; vb_session_cipher tells */
+	VB_ENCRYPT_REQUIRE,	 /* or the transfer fails before any data is sent */
+	VB_ENCRYPT_NEVER,	 /* then a side that requires it will refuse */
+};
+
 /* Zero means the default; the library copies what it keeps. */
 struct vb_transfer_options {
 	/* The connection. Its max_message_bytes and depth are not looked at. */
@@ -82,7 +93,8 @@ struct vb_transfer_options {
 	 * keeps a CPU busy, one for every CPU, up to 4. */
 	uint32_t rails;
 
-	/* Threads that read and check, or check and write. By the number of CPUs. */
+	/* Threads that read and check, or check and write. By the number of CPUs, up to 4, or if the
+	 * data is encrypted, all of them. */
 	uint32_t workers;
 
 	/* No faster than this. Either side's counts. 0: no limit. */
@@ -92,6 +104,8 @@ struct vb_transfer_options {
 	bool fsync;
 
 	enum vb_direct direct;
+
+	enum vb_encrypt encrypt;
 
 	/* How long vb_door_wait waits. 0: for ever. */
 	uint32_t wait_timeout_ms;
@@ -183,8 +197,14 @@ int vb_session_send(struct vb_session *session, const struct vb_input *input,
 int vb_session_receive(struct vb_session *session, const struct vb_output *output,
 		       struct vb_report *report, struct vb_error *err);
 
-/* What was chosen and why; after a transfer also its block size, window and rails. */
+/* What was chosen and why; after a transfer also its block size, window and rails, and what sealed it. */
 const char *vb_session_description(const struct vb_session *session);
+
+/*
+ * What the data was, or is, encrypted by: "AES-256-GCM", "ChaCha20-Poly1305". NULL: by nothing, or that is
+ * not agreed on yet. It needs no freeing and outlives the session.
+ */
+const char *vb_session_cipher(const struct vb_session *session);
 
 /* The peer's address in words. */
 const char *vb_session_peer(const struct vb_session *session);

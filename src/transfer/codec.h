@@ -25,7 +25,10 @@ struct vb__message {
 	uint64_t turn; /* how many went before it on this rail: on either side the same */
 };
 
-/* For what the session has agreed on; the session must outlive it. One thread at a time. */
+/* Is there more to do than to check, by what the session has agreed on? */
+bool vb__codec_computes(const struct vb_session *session);
+
+/* For what the session has agreed on; the session must outlive it. One thread at a time, and one of encode and decode. */
 int vb__codec_open(const struct vb_session *session, struct vb__codec **codec,
 		   struct vb_error *err);
 

@@ -59,6 +59,8 @@ static int check(const struct vb_transfer_options *o, struct vb_error *err)
 		rc = check_range(err, "rails", o->rails, 0, VB_RAILS_MAX);
 	if (rc == 0)
 		rc = check_range(err, "workers", o->workers, 0, VB_WORKERS_MAX);
+	if (rc == 0)
+		rc = check_range(err, "encrypt", (uint32_t)o->encrypt, 0, VB_ENCRYPT_NEVER);
 	return rc;
 }
 
@@ -72,9 +74,10 @@ int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *o, st
 		.block_bytes = o->block_bytes,
 		.window = o->window_blocks,
 		.rails = o->rails,
-		.workers = o->workers ? o->workers : smaller(cpus(), DEFAULT_WORKERS_MAX),
+		.workers = o->workers,
 		.bytes_per_second = o->max_bytes_per_second,
 		.fsync = o->fsync,
+		.encrypt = o->encrypt,
 		.direct = o->direct,
 		.wait_timeout_ms = o->wait_timeout_ms,
 		.stop_fd = o->stop_fd > 0 ? o->stop_fd : -1,
@@ -106,13 +109,31 @@ static uint32_t pinnable_window(const struct vb__terms *terms)
 						     : WINDOW_LEAST;
 }
 
+unsigned vb__plan_workers(const struct vb__plan *plan, bool computing)
+{
+	if (plan->workers)
+		return plan->workers;
+	return smaller(cpus(), computing ? VB_WORKERS_MAX : DEFAULT_WORKERS_MAX);
+}
+
+/* Besides those that are on the network, each worker that computes has a block. */
+static uint32_t default_window(const struct vb__plan *plan, const struct defaults *d,
+			       const struct vb__terms *terms)
+{
+	bool computing = terms->seal & VB__SEAL_WANTED;
+	unsigned workers = computing ? vb__plan_workers(plan, true) : 0;
+
+	return d->window + (workers + terms->rails - 1) / terms->rails;
+}
+
 void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *terms)
 {
 	const struct defaults *d = tcp ? &defaults_tcp : &defaults_rdma;
 
 	terms->rails = (uint16_t)(plan->rails ? plan->rails : smaller(cpus(), d->rails_max));
 	terms->block_bytes = plan->block_bytes ? plan->block_bytes : d->block_bytes;
-	terms->window = d->window;
+	terms->seal = (uint8_t)vb__seal_wish(plan->encrypt);
+	terms->window = default_window(plan, d, terms);
 	if (plan->window)
 		terms->window = plan->window;
 	else if (!tcp)
@@ -135,6 +156,7 @@ void vb__plan_restrict(const struct vb__plan *plan, bool tcp, struct vb__terms *
 	else if (!tcp)
 		terms->window = smaller(terms->window, pinnable_window(terms));
 	terms->bytes_per_second = slower(terms->bytes_per_second, plan->bytes_per_second);
+	terms->seal = (uint8_t)vb__seal_agree(vb__seal_wish(plan->encrypt), terms->seal);
 }
 
 bool vb__plan_stopped(const struct vb__plan *plan)

@@ -110,7 +110,8 @@ static void conduct(struct receiving *r)
 	struct vb__words verdict = { .kind = VB__WORDS_VERDICT };
 	struct vb_session *session = r->crew.session;
 	struct vb_error err = { .code = VB_OK };
-	unsigned rails = session->rail_count, workers = session->plan.workers;
+	unsigned rails = session->rail_count;
+	unsigned workers = vb__plan_workers(&session->plan, vb__codec_computes(session));
 
 	r->crew.start_ns = vb__now_ns();
 	/* Every rail needs one of its own, see sink.h. */

@@ -167,7 +167,7 @@ static void conduct(struct sending *s)
 	struct vb__words end = { .kind = VB__WORDS_END };
 	struct vb_session *session = s->crew.session;
 	struct vb_error err = { .code = VB_OK };
-	unsigned workers = session->plan.workers;
+	unsigned workers = vb__plan_workers(&session->plan, vb__codec_computes(session));
 
 	s->leaving = workers;
 	s->crew.start_ns = vb__now_ns();

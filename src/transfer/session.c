@@ -157,6 +157,11 @@ const char *vb_session_description(const struct vb_session *s)
 	return s->description;
 }
 
+const char *vb_session_cipher(const struct vb_session *s)
+{
+	return vb__cipher_name(vb__seal_cipher(s->agreed.seal));
+}
+
 const char *vb_session_peer(const struct vb_session *s)
 {
 	return s->peer;
@@ -206,5 +211,6 @@ void vb_session_close(struct vb_session *s)
 	vb__parley_close(s->parley);
 	vb_channel_abort(s->channel);
 	vb__secret_wipe(&s->plan.secret);
+	explicit_bzero(s->secrets, sizeof(s->secrets));
 	free(s);
 }

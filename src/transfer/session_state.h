@@ -8,6 +8,7 @@
 #include "channel/inside.h"
 #include "core/failure.h"
 #include "transfer/parley.h"
+#include "transfer/seal.h"
 #include "wire/block.h"
 #include "wire/words.h"
 
@@ -16,9 +17,10 @@ struct vb__plan {
 	struct vb__settings connection; /* for the channel of the parley */
 	struct vb__secret secret;
 	uint32_t block_bytes, window, rails; /* 0: by the fabric */
-	uint32_t workers;
+	uint32_t workers;		     /* 0: by the CPUs */
 	uint64_t bytes_per_second;
 	bool fsync;
+	enum vb_encrypt encrypt;
 	enum vb_direct direct;
 	uint32_t wait_timeout_ms;
 	int stop_fd; /* -1: none */
@@ -35,6 +37,9 @@ void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *t
 
 /* Makes proposed terms such that a receiver can accept them. */
 void vb__plan_restrict(const struct vb__plan *plan, bool tcp, struct vb__terms *terms);
+
+/* How many threads carry blocks; more if they have to compute. */
+unsigned vb__plan_workers(const struct vb__plan *plan, bool computing);
 
 /* True if the user wants it to stop. */
 bool vb__plan_stopped(const struct vb__plan *plan);
@@ -60,6 +65,7 @@ struct vb_session {
 	struct vb__source *notes_to; /* who hears them; NULL: there must be none */
 
 	struct vb__terms agreed;
+	struct vb__seal_secret secrets[VB_RAILS_MAX]; /* where it is agreed to seal */
 	struct vb_channel *rails[VB_RAILS_MAX];
 	unsigned rail_count;
 };

@@ -16,6 +16,20 @@ static uint64_t deadline(const struct vb_session *s)
 	return vb__now_ns() + vb__ms(s->plan.connection.connect_timeout_ms);
 }
 
+/* It is agreed on what is done with the data: is that what the user asked for? */
+static int check_seal(const struct vb_session *s, struct vb_error *err)
+{
+	if (vb__seal_cipher(s->agreed.seal) != VB__CIPHER_NONE)
+		return 0;
+	if (s->plan.encrypt == VB_ENCRYPT_REQUIRE)
+		return vb__fail_invalid(err, "encryption", "it is required, but %s does not agree",
+					s->peer);
+	if (s->plan.encrypt == VB_ENCRYPT_ASK)
+		vb__log(&s->plan.connection.log, VB_LOG_WARNING,
+			"not encrypted: %s does not agree to that", s->peer);
+	return 0;
+}
+
 int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, struct vb_error *err)
 {
 	struct vb__words words = { .kind = VB__WORDS_TERMS, .terms = *ours };
@@ -23,6 +37,7 @@ int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, stru
 	int rc;
 
 	s->agreed = *ours;
+	s->agreed.seal = 0;
 	rc = vb__session_say(s, &words, err);
 	if (rc == 0)
 		rc = vb__session_expect(s, VB__WORDS_TERMS, &words, deadline(s), err);
@@ -33,7 +48,8 @@ int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, stru
 	if ((ours->bytes_per_second &&
 	     (!theirs->bytes_per_second || theirs->bytes_per_second > ours->bytes_per_second)) ||
 	    theirs->rails != ours->rails || theirs->block_bytes > ours->block_bytes ||
-	    theirs->window > ours->window)
+	    theirs->window > ours->window ||
+	    (theirs->seal & VB__SEAL_WANTED && !(ours->seal & VB__SEAL_CAN)))
 		return vb__fail(err, &(struct vb__failure){
 					     .code = VB_ERR_PROTOCOL,
 					     .operation = "agree with",
@@ -43,7 +59,8 @@ int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, stru
 	s->agreed.block_bytes = theirs->block_bytes;
 	s->agreed.window = theirs->window;
 	s->agreed.bytes_per_second = theirs->bytes_per_second;
-	return 0;
+	s->agreed.seal = theirs->seal;
+	return check_seal(s, err);
 }
 
 int vb__session_answer(struct vb_session *s, bool tree, struct vb_error *err)
@@ -64,6 +81,9 @@ int vb__session_answer(struct vb_session *s, bool tree, struct vb_error *err)
 	s->agreed = words.terms;
 	s->agreed.sends = false;
 	vb__plan_restrict(&s->plan, vb__session_is_tcp(s), &s->agreed);
+	rc = check_seal(s, err);
+	if (rc)
+		return rc;
 	words.terms = s->agreed;
 	return vb__session_say(s, &words, err);
 }
@@ -77,6 +97,17 @@ static int make_pass(struct vb_session *s, unsigned number, bool sends, struct v
 		.traffic = sends ? VB__TRAFFIC_OUT : VB__TRAFFIC_IN,
 	};
 	return vb__parley_derive(s->parley, "rail", number, pass->token, sizeof(pass->token), err);
+}
+
+/* A secret for each rail and direction, which is named as the side that listens sees it. */
+static int derive_secret(struct vb_session *s, unsigned rail, bool sends, struct vb_error *err)
+{
+	bool inward = sends == !s->door;
+
+	if (vb__seal_cipher(s->agreed.seal) == VB__CIPHER_NONE)
+		return 0;
+	return vb__parley_derive(s->parley, inward ? "seal-in" : "seal-out", rail,
+				 s->secrets[rail].bytes, sizeof(s->secrets[rail].bytes), err);
 }
 
 static int connect_rail(struct vb_session *s, const struct vb__settings *settings,
@@ -166,11 +197,15 @@ static int check_rails(const struct vb_session *s, struct vb_error *err)
 int vb__session_open_rails(struct vb_session *s, bool sends, struct vb_error *err)
 {
 	struct vb__pass passes[VB_RAILS_MAX] = { { .depth = 0 } };
+	const char *cipher = vb_session_cipher(s);
 	size_t at = strlen(s->description);
 	int rc = 0;
 
-	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++)
+	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++) {
 		rc = make_pass(s, i, sends, &passes[i], err);
+		if (rc == 0)
+			rc = derive_secret(s, i, sends, err);
+	}
 	if (rc == 0)
 		rc = s->door ? accept_rails(s, passes, err) : connect_rails(s, passes, err);
 	if (rc == 0)
@@ -178,8 +213,9 @@ int vb__session_open_rails(struct vb_session *s, bool sends, struct vb_error *er
 	for (unsigned i = 0; rc == 0 && i < s->rail_count && vb__session_is_tcp(s); i++)
 		vb__channel_stop_spinning(s->rails[i]);
 	snprintf(s->description + at, sizeof(s->description) - at,
-		 "; blocks of %u KiB, %u under way on each of %u rail%s",
+		 "; blocks of %u KiB, %u under way on each of %u rail%s, %s%s",
 		 s->agreed.block_bytes >> 10, s->agreed.window, s->agreed.rails,
-		 s->agreed.rails == 1 ? "" : "s");
+		 s->agreed.rails == 1 ? "" : "s", cipher ? "sealed by " : "not encrypted",
+		 cipher ? cipher : "");
 	return rc;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define VB__BLOCK_TRAILER 40u
+#define VB__BLOCK_HEAD 24u /* of it: what the block is; behind that stands its check */
 
 enum vb__block_flag {
 	VB__BLOCK_HOLE = 1,    /* zeros that are not sent */

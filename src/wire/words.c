@@ -27,7 +27,8 @@ static size_t encode_terms(uint8_t *to, const struct vb__terms *terms)
 	vb__put32(to + 11, terms->window);
 	vb__put64(to + 15, terms->bytes_per_second);
 	vb__put64(to + 23, terms->total_bytes);
-	vb__put16(to + 31, 0);
+	to[31] = terms->seal;
+	to[32] = 0;
 	return TERMS_BYTES;
 }
 
@@ -48,6 +49,7 @@ static bool decode_terms(struct vb__terms *terms, const uint8_t *from, size_t le
 		.window = vb__get32(from + 11),
 		.bytes_per_second = vb__get64(from + 15),
 		.total_bytes = vb__get64(from + 23),
+		.seal = from[31],
 	};
 	return terms->mode <= 0777 && terms->rails && terms->rails <= VB_RAILS_MAX &&
 	       terms->block_bytes >= VB_BLOCK_MIN && terms->block_bytes <= VB_BLOCK_MAX &&

@@ -32,6 +32,7 @@ struct vb__terms {
 	uint32_t window;
 	uint64_t bytes_per_second; /* 0: no limit */
 	uint64_t total_bytes;	   /* UINT64_MAX: not known */
+	uint8_t seal;		   /* see transfer/seal.h; of an answer what holds */
 };
 
 /* So far, or in all. */

@@ -16,6 +16,7 @@ static const struct vb__terms good_terms = {
 	.window = VB_WINDOW_MAX,
 	.bytes_per_second = 0x0102030405060708,
 	.total_bytes = UINT64_MAX,
+	.seal = 5,
 };
 
 static size_t there_and_back(const struct vb__words *words, struct vb__words *got)
@@ -48,6 +49,7 @@ static void terms_come_back(void **state)
 	assert_int_equal(got.terms.window, VB_WINDOW_MAX);
 	assert_int_equal(got.terms.bytes_per_second, 0x0102030405060708);
 	assert_int_equal(got.terms.total_bytes, UINT64_MAX);
+	assert_int_equal(got.terms.seal, 5);
 }
 
 static void terms_beyond_the_limits_are_refused(void **state)
