@@ -23,6 +23,7 @@ static void add_up(struct ending *total, const struct ending *ending)
 		total->err = ending->err;
 	memcpy(total->peer, ending->peer, sizeof(total->peer));
 	memcpy(total->description, ending->description, sizeof(total->description));
+	memcpy(total->cipher, ending->cipher, sizeof(total->cipher));
 }
 
 static enum exit_code copy(const struct arguments *a, const struct jobs *jobs,

@@ -63,13 +63,15 @@ static void describe(enum tool tool, char *letters, struct option *names)
 		if (!flags[i].name || !(flags[i].tools & tool))
 			continue;
 		*names++ = (struct option){ .name = flags[i].name,
-					    .has_arg = flags[i].value ? required_argument
-								      : no_argument,
+					    .has_arg = flag_is_optional(&flags[i])
+							       ? optional_argument
+						       : flags[i].value ? required_argument
+									: no_argument,
 					    .val = LONG_ONLY + i };
 		if (!flags[i].letter)
 			continue;
 		*letters++ = flags[i].letter;
-		if (flags[i].value)
+		if (flags[i].value && !flag_is_optional(&flags[i]))
 			*letters++ = ':';
 	}
 	*letters = '\0';

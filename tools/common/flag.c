@@ -135,6 +135,14 @@ const struct flag flags[] = {
 	{ ALL, 0, "bwlimit", "RATE", FLAG_SIZE, FIELD(options.max_bytes_per_second), 0, UINT64_MAX,
 	  "a rate in bytes per second",
 	  "no faster than RATE bytes per second, 100M for instance (0: no limit)" },
+	{ BOTH, 'e', "encrypt", "[WHEN]", FLAG_ENCRYPT, FIELD(options.encrypt), 0, 0,
+	  "no, ask or require",
+	  "encrypt the data: ask (if the peer can; what is meant without WHEN), require (or "
+	  "fail) or no; without this option the peer decides" },
+	{ RDCP, 0, "encrypt", "[WHEN]", FLAG_ENCRYPT, FIELD(options.encrypt), 0, 0,
+	  "no, ask or require",
+	  "encrypt the data, with names and attributes: ask (what is meant without WHEN), "
+	  "require or no; -e is --rsh" },
 	{ RDRECV | RDCP, 0, "fsync", NULL, FLAG_SET, FIELD(options.fsync), 1, 0, NULL,
 	  "success means that the data is on stable storage" },
 	{ ALL, 0, "direct", NULL, FLAG_SET, FIELD(options.direct), VB_DIRECT_ALWAYS, 0, NULL,
@@ -159,21 +167,33 @@ const struct flag flags[] = {
 	{ 0 },
 };
 
-static int fabric_named(const char *text, uint64_t *fabric)
-{
-	static const char *const names[] = {
-		[VB_FABRIC_AUTO] = "auto",
-		[VB_FABRIC_VERBS] = "verbs",
-		[VB_FABRIC_OFI] = "ofi",
-	};
+static const char *const fabrics[] = {
+	[VB_FABRIC_AUTO] = "auto",
+	[VB_FABRIC_VERBS] = "verbs",
+	[VB_FABRIC_OFI] = "ofi",
+	NULL,
+};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*fabric = i;
+static const char *const encrypts[] = {
+	[VB_ENCRYPT_IF_ASKED] = "", /* nobody says so */
+	[VB_ENCRYPT_ASK] = "ask",   [VB_ENCRYPT_REQUIRE] = "require",
+	[VB_ENCRYPT_NEVER] = "no",  NULL,
+};
+
+static int index_of(const char *const *names, const char *text, uint64_t *index)
+{
+	for (uint64_t i = 0; names[i]; i++) {
+		if (*text && strcmp(text, names[i]) == 0) {
+			*index = i;
 			return 0;
 		}
 	}
 	return -1;
+}
+
+bool flag_is_optional(const struct flag *flag)
+{
+	return flag->value && *flag->value == '[';
 }
 
 static int number_of(const struct flag *flag, const char *text, uint64_t *value)
@@ -186,7 +206,9 @@ static int number_of(const struct flag *flag, const char *text, uint64_t *value)
 		*value |= flag->least;
 		return 0;
 	case FLAG_FABRIC:
-		return fabric_named(text, value);
+		return index_of(fabrics, text, value);
+	case FLAG_ENCRYPT:
+		return index_of(encrypts, text ? text : "ask", value);
 	case FLAG_SIZE:
 		result = quantity_size(text, value);
 		break;

@@ -9,12 +9,13 @@
 #include "common/arguments.h"
 
 enum flag_kind {
-	FLAG_SET,    /* takes no value; stores `least` */
-	FLAG_RAISE,  /* takes no value; one more than before, at least 1 */
-	FLAG_TEXT,   /* not empty */
-	FLAG_FABRIC, /* by its name */
-	FLAG_SIZE,   /* numbers, `least` to `most` */
-	FLAG_TIME,   /* to milliseconds */
+	FLAG_SET,     /* takes no value; stores `least` */
+	FLAG_RAISE,   /* takes no value; one more than before, at least 1 */
+	FLAG_TEXT,    /* not empty */
+	FLAG_FABRIC,  /* by its name */
+	FLAG_ENCRYPT, /* no, ask or require; without a value ask */
+	FLAG_SIZE,    /* numbers, `least` to `most` */
+	FLAG_TIME,    /* to milliseconds */
 	FLAG_COUNT,
 	FLAG_BITS,    /* takes no value; `least` is or-ed to what is there */
 	FLAG_RULE,    /* appended to a list, after the character `least` and a space */
@@ -26,7 +27,8 @@ struct flag {
 	unsigned tools; /* of enum tool */
 	char letter;	/* 0: none */
 	const char *name;
-	const char *value; /* as the help calls it; NULL if it takes none */
+	const char *
+		value; /* as the help calls it, in [] if it may be left out; NULL if it takes none */
 	enum flag_kind kind;
 	size_t offset, width; /* of its field in struct arguments */
 	uint64_t least, most;
@@ -37,7 +39,10 @@ struct flag {
 /* All flags and headlines. The last one has neither name nor help. */
 extern const struct flag flags[];
 
-/* Stores a value; -1 if it is not what is wanted. */
+/* May it be given without a value? Then that follows the long name and '=', and never the letter. */
+bool flag_is_optional(const struct flag *flag);
+
+/* Stores a value, NULL if none was given; -1 if it is not what is wanted. */
 int flag_set(const struct flag *flag, struct arguments *arguments, const char *text);
 
 #endif

@@ -95,12 +95,15 @@ static void wrap(FILE *out, const char *text, size_t column)
 
 static void print_flag(const struct flag *flag, FILE *out)
 {
-	char names[64], letter[8] = "    ";
+	char names[64], letter[8] = "    ", value[32] = "";
 
 	if (flag->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", flag->letter);
-	snprintf(names, sizeof(names), "  %s--%s%s%s", letter, flag->name, flag->value ? " " : "",
-		 flag->value ? flag->value : "");
+	if (flag_is_optional(flag))
+		snprintf(value, sizeof(value), "[=%s", flag->value + 1);
+	else if (flag->value)
+		snprintf(value, sizeof(value), " %s", flag->value);
+	snprintf(names, sizeof(names), "  %s--%s%s", letter, flag->name, value);
 	fprintf(out, "%-*s", COLUMN, names);
 	wrap(out, flag->help, strlen(names) < COLUMN ? COLUMN : strlen(names));
 }

@@ -30,6 +30,7 @@ void outcome_describe(struct outcome *outcome, const struct vb_session *session)
 	snprintf(outcome->description, sizeof(outcome->description), "%s",
 		 vb_session_description(session));
 	snprintf(outcome->peer, sizeof(outcome->peer), "%s", vb_session_peer(session));
+	outcome->cipher = vb_session_cipher(session);
 	if (strcmp(before, outcome->description) != 0)
 		console_note("%s", news(outcome->description, before));
 }
@@ -80,6 +81,7 @@ static void tell_json(const struct outcome *outcome, enum exit_code code)
 	json_text(&json, "digest", code == EXIT_OK ? digest : NULL);
 	json_text(&json, "peer", outcome->peer[0] ? outcome->peer : NULL);
 	json_text(&json, "description", outcome->description[0] ? outcome->description : NULL);
+	json_text(&json, "cipher", outcome->cipher);
 	line = json_end(&json);
 	if (line)
 		console_write(line);

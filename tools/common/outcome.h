@@ -13,6 +13,7 @@ struct outcome {
 	struct vb_report report;
 	char peer[128]; /* empty until there is one */
 	char description[512];
+	const char *cipher; /* NULL: the data is not encrypted */
 };
 
 /* Notes whom the session is with and what was chosen; says so with -v if that is news. */

@@ -80,7 +80,7 @@ static void say_fallback(const struct copier *c, const struct ending *ending)
 	char line[VB_ERROR_LINE_MAX];
 
 	console_warning("no data connection, so the data goes through %s: %s",
-			c->arguments->rsh ? c->arguments->rsh : "ssh",
+			c->arguments->rsh ? c->arguments->rsh : "ssh, which encrypts it",
 			outcome_error_line(&ending->err, line));
 }
 

@@ -151,6 +151,8 @@ no_memory:
 
 static void move(const struct duty *duty, struct vb_session *session, struct ending *ending)
 {
+	const char *cipher;
+
 	ending->phase = PHASE_TRANSFER;
 	snprintf(ending->peer, sizeof(ending->peer), "%s", vb_session_peer(session));
 	if (duty->order->stream)
@@ -159,6 +161,8 @@ static void move(const struct duty *duty, struct vb_session *session, struct end
 		move_tree(duty, session, ending);
 	snprintf(ending->description, sizeof(ending->description), "%s",
 		 vb_session_description(session));
+	cipher = vb_session_cipher(session);
+	snprintf(ending->cipher, sizeof(ending->cipher), "%s", cipher ? cipher : "");
 	vb_session_close(session);
 }
 

@@ -172,6 +172,7 @@ static void sum_up_json(const struct ending *total, enum exit_code code)
 	json_number(&json, "bytes_per_s", speed(report));
 	json_text(&json, "peer", total->peer[0] ? total->peer : NULL);
 	json_text(&json, "description", total->description[0] ? total->description : NULL);
+	json_text(&json, "cipher", total->cipher[0] ? total->cipher : NULL);
 	line = json_end(&json);
 	if (line)
 		console_write(line);

@@ -78,6 +78,7 @@ void ending_pack(struct pack *pack, const struct ending *ending)
 	pack_number(pack, ending->missing, 8);
 	pack_text(pack, ending->peer);
 	pack_text(pack, ending->description);
+	pack_text(pack, ending->cipher);
 }
 
 void ending_unpack(struct unpack *unpack, struct ending *ending)
@@ -94,6 +95,7 @@ void ending_unpack(struct unpack *unpack, struct ending *ending)
 	ending->missing = unpack_number(unpack, 8);
 	unpack_text(unpack, ending->peer, sizeof(ending->peer));
 	unpack_text(unpack, ending->description, sizeof(ending->description));
+	unpack_text(unpack, ending->cipher, sizeof(ending->cipher));
 }
 
 void note_pack(struct pack *pack, const struct note *note)

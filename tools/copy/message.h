@@ -37,6 +37,7 @@ struct ending {
 	uint64_t missing; /* of the paths in a list; not in the report */
 	char peer[128];
 	char description[512];
+	char cipher[32]; /* empty: it was not encrypted */
 };
 
 struct note {

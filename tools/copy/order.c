@@ -59,6 +59,7 @@ static void pack_transfer(struct pack *pack, const struct vb_transfer_options *o
 	pack_number(pack, options->workers, 4);
 	pack_number(pack, options->max_bytes_per_second, 8);
 	pack_number(pack, options->direct, 1);
+	pack_number(pack, options->encrypt, 1);
 }
 
 static void unpack_transfer(struct unpack *unpack, struct vb_transfer_options *options)
@@ -73,6 +74,7 @@ static void unpack_transfer(struct unpack *unpack, struct vb_transfer_options *o
 	options->workers = (uint32_t)unpack_number(unpack, 4);
 	options->max_bytes_per_second = unpack_number(unpack, 8);
 	options->direct = (enum vb_direct)unpack_upto(unpack, 1, VB_DIRECT_NEVER);
+	options->encrypt = (enum vb_encrypt)unpack_upto(unpack, 1, VB_ENCRYPT_NEVER);
 }
 
 void order_pack(struct pack *pack, const struct order *order)

@@ -64,7 +64,8 @@ static void an_ending_survives(void **state)
 					  .cause = "No space left on device" },
 				 .report = { .files = 3, .elapsed_ns = UINT64_MAX },
 				 .missing = 7,
-				 .description = "verbs" };
+				 .description = "verbs",
+				 .cipher = "AES-256-GCM" };
 	struct ending again = { .phase = PHASE_CHECK };
 	struct pack pack = { 0 };
 	struct unpack unpack;
@@ -82,6 +83,7 @@ static void an_ending_survives(void **state)
 	assert_true(again.report.elapsed_ns == UINT64_MAX);
 	assert_true(again.missing == 7);
 	assert_string_equal(again.description, "verbs");
+	assert_string_equal(again.cipher, "AES-256-GCM");
 	free(pack.bytes);
 }
 

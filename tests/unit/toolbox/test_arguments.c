@@ -90,6 +90,27 @@ static void the_receivers_own_options_reach_their_fields(void **state)
 	assert_null(a.file);
 }
 
+static void encryption_has_its_value_behind_the_long_name_only(void **state)
+{
+	struct arguments a;
+
+	(void)state;
+	assert_int_equal(PARSE(&a, RDSEND, true, "rdsend", "-e", "host", "1"), -1);
+	assert_int_equal(a.options.encrypt, VB_ENCRYPT_ASK);
+	assert_string_equal(a.host, "host");
+	assert_int_equal(PARSE(&a, RDRECV, true, "rdrecv", "--encrypt", "1"), -1);
+	assert_int_equal(a.options.encrypt, VB_ENCRYPT_ASK);
+	assert_int_equal(PARSE(&a, RDRECV, true, "rdrecv", "--encrypt=require", "1"), -1);
+	assert_int_equal(a.options.encrypt, VB_ENCRYPT_REQUIRE);
+	assert_int_equal(PARSE(&a, RDRECV, true, "rdrecv", "-e", "--encrypt=no", "1"), -1);
+	assert_int_equal(a.options.encrypt, VB_ENCRYPT_NEVER);
+	assert_int_equal(PARSE(&a, RDCP, true, "rdcp", "-e", "rsh", "--encrypt", "a", "b"), -1);
+	assert_int_equal(a.options.encrypt, VB_ENCRYPT_ASK);
+	assert_string_equal(a.rsh, "rsh");
+	assert_int_equal(a.places.count, 2);
+	arguments_free(&a);
+}
+
 static void a_key_from_elsewhere_leaves_its_place(void **state)
 {
 	struct arguments a;
@@ -135,6 +156,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_given_is_zero),
 		cmocka_unit_test(options_reach_their_fields),
 		cmocka_unit_test(the_receivers_own_options_reach_their_fields),
+		cmocka_unit_test(encryption_has_its_value_behind_the_long_name_only),
 		cmocka_unit_test(a_key_from_elsewhere_leaves_its_place),
 		cmocka_unit_test(dashes_begin_a_command_or_end_the_options),
 	};
