@@ -416,11 +416,11 @@ static enum progress look_after(struct vb_channel *ch, bool *again)
 {
 	enum progress progress;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__channel_progress(ch);
 	*again |= vb__ep_arm(ch->ep) != 0;
 	progress = ch->ep->was_up ? ARRIVED : ch->ep->state == VB__EP_DOWN ? GONE : COMING;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return progress;
 }
 

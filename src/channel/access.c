@@ -38,7 +38,6 @@ unsigned vb__access_done(struct vb_channel *ch, uint64_t id, bool well)
 int64_t vb__access_start(struct vb_channel *ch, struct vb__op *op, struct vb_error *err)
 {
 	struct vb__accesses *a = &ch->accesses;
-	struct vb_error why = { .code = VB_OK };
 
 	while (!ch->failure.code && a->posted - a->done >= a->limit)
 		vb__channel_wait(ch, VB__NEWS_SENT);
@@ -46,8 +45,7 @@ int64_t vb__access_start(struct vb_channel *ch, struct vb__op *op, struct vb_err
 		return vb__fail_again(err, &ch->failure);
 	op->id = VB__ACCESS_ID | (uint64_t)(a->posted + 1) % VB__ACCESS_DEPTH;
 	a->finished[(a->posted + 1) % VB__ACCESS_DEPTH] = false;
-	if (vb__ep_post(ch->ep, op, &why) != 0) {
-		vb__fail_again(&ch->failure, &why);
+	if (vb__ep_post(ch->ep, op, &ch->failure) != 0) {
 		vb__channel_fail(ch, NULL);
 		return vb__fail_again(err, &ch->failure);
 	}
@@ -333,7 +331,7 @@ static int do_access(struct vb_channel *ch, const struct vb_access *access, stru
 	rc = look_at(&c, ch, access, err);
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = gather(&c, ch, true, err);
 	if (rc == 0) {
 		handle = start(ch, &c, err);
@@ -343,7 +341,7 @@ static int do_access(struct vb_channel *ch, const struct vb_access *access, stru
 		rc = handle < 0 ? (int)handle : vb__access_finish(ch, handle, err);
 	}
 	vb__mr_close(c.own);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
@@ -437,11 +435,11 @@ int64_t vb_access_post(struct vb_channel *ch, const struct vb_access *accesses, 
 		rc = look_at(&c, ch, &accesses[i], err);
 		if (rc)
 			break;
-		pthread_mutex_lock(&ch->lock);
+		vb__channel_lock(ch);
 		rc = gather(&c, ch, false, err);
 		if (rc == 0)
 			handle = start(ch, &c, err);
-		pthread_mutex_unlock(&ch->lock);
+		vb__channel_unlock(ch);
 	}
 	return rc ? rc : handle;
 }
@@ -458,11 +456,11 @@ int vb_access_wait(struct vb_channel *ch, int64_t handle, struct vb_error *err)
 	int rc;
 
 	vb__error_clear(err);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = check_handle(ch, handle, err);
 	if (rc == 0)
 		rc = vb__access_finish(ch, handle, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
@@ -471,14 +469,14 @@ int vb_access_try(struct vb_channel *ch, int64_t handle, struct vb_error *err)
 	int rc;
 
 	vb__error_clear(err);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = check_handle(ch, handle, err);
 	while (rc == 0 && ch->accesses.done < handle && ch->ep->outstanding)
 		if (vb__channel_would_block(ch, VB__NEWS_SENT))
 			rc = VB_ERR_AGAIN;
 	if (rc == 0 && ch->accesses.done_well < handle)
 		rc = vb__fail_again(err, &ch->failure);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 

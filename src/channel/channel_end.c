@@ -64,9 +64,9 @@ static int finish_locked(struct vb_channel *ch, bool blocking, struct vb_error *
 	int rc;
 
 	vb__error_clear(err);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = finish(ch, blocking, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
@@ -110,13 +110,13 @@ int vb__channel_try_close(struct vb_channel *ch, struct vb_error *err)
 {
 	int rc;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	begin_farewell(ch);
 	rc = finish(ch, false, err);
 	while (rc != VB_ERR_AGAIN && !is_sent(ch))
 		if (vb__channel_would_block(ch, VB__NEWS_SENT))
 			rc = VB_ERR_AGAIN;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
@@ -129,9 +129,9 @@ int vb_channel_close(struct vb_channel *ch, struct vb_error *err)
 		return 0;
 	err = err ? err : &local;
 	vb__error_clear(err);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = say_farewell(ch, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	vb__channel_destroy(ch);
 	return rc;
 }

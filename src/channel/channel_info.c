@@ -57,9 +57,9 @@ int vb_channel_fd(struct vb_channel *ch)
 {
 	int fd;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	fd = vb__loop_open(ch);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return fd;
 }
 
@@ -95,7 +95,7 @@ unsigned vb_channel_depth(const struct vb_channel *ch)
 
 void vb_channel_counters(struct vb_channel *ch, struct vb_counters *counters)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	*counters = ch->counters;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }

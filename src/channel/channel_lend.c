@@ -18,10 +18,10 @@ int vb__channel_borrow(struct vb_channel *ch, struct vb__loan *loan, struct vb_e
 	struct vb__slot *slot;
 	int rc;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	while ((rc = vb__channel_check_peer_open(ch, err)) == 0 && !(slot = vb__slot_take(&ch->tx)))
 		vb__channel_wait(ch, VB__NEWS_SENT);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	if (rc == 0)
 		*loan = loan_of(ch, slot);
 	return rc;
@@ -32,10 +32,10 @@ int vb__channel_try_borrow(struct vb_channel *ch, struct vb__loan *loan, struct 
 	struct vb__slot *slot;
 	int rc;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = vb__channel_check_peer_open(ch, err);
 	slot = rc ? NULL : vb__slot_take(&ch->tx);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	if (slot)
 		*loan = loan_of(ch, slot);
 	return slot ? 0 : rc ? rc : VB_ERR_AGAIN;
@@ -68,7 +68,7 @@ int vb__channel_send_loan(struct vb_channel *ch, const struct vb__loan *loan, si
 	bool stalled = false;
 	int rc;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	while ((rc = vb__channel_check_peer_open(ch, err)) == 0 && !ch->credits.held) {
 		ch->counters.credit_stalls += !stalled;
 		stalled = true;
@@ -78,7 +78,7 @@ int vb__channel_send_loan(struct vb_channel *ch, const struct vb__loan *loan, si
 		vb__slot_give_back(&ch->tx, slot);
 	else
 		rc = post_loan(ch, slot, len, NULL, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
@@ -95,7 +95,7 @@ int64_t vb__channel_try_send_loan(struct vb_channel *ch, const struct vb__loan *
 	int64_t ticket = 0;
 	int rc;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = vb__channel_check_peer_open(ch, err);
 	if (rc == 0 && !ch->credits.held)
 		rc = VB_ERR_AGAIN;
@@ -104,16 +104,16 @@ int64_t vb__channel_try_send_loan(struct vb_channel *ch, const struct vb__loan *
 	else if (rc != VB_ERR_AGAIN)
 		vb__slot_give_back(&ch->tx, &ch->tx.slot[loan->number]);
 	ticket = ch->posted;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc ? rc : ticket;
 }
 
 void vb__channel_give_back_unsent(struct vb_channel *ch, const struct vb__loan *loan)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__slot_give_back(&ch->tx, &ch->tx.slot[loan->number]);
 	vb__channel_tell(ch, VB__NEWS_SENT);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 /* Takes the first packet out of the inbox, which is not empty. */
@@ -149,12 +149,12 @@ int vb__channel_recv_loan(struct vb_channel *ch, struct vb__loan *loan, struct v
 {
 	int rc = 0;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	while (!ch->inbox.count && (rc = vb__channel_check_not_ended(ch, err)) == 0)
 		vb__channel_wait(ch, VB__NEWS_RECEIVED);
 	if (rc == 0)
 		rc = take_packet(ch, loan, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
@@ -162,42 +162,39 @@ int vb__channel_try_recv_loan(struct vb_channel *ch, struct vb__loan *loan, stru
 {
 	int rc = VB_ERR_AGAIN;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	if (ch->inbox.count && ch->failure.code != VB_ERR_PROTOCOL)
 		rc = take_packet(ch, loan, err);
 	else if (vb__channel_check_not_ended(ch, err) != 0)
 		rc = err->code;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
 void vb__channel_give_back(struct vb_channel *ch, const struct vb__loan *loan)
 {
-	struct vb_error err = { .code = VB_OK };
-
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	ch->lent--;
 	if (ch->ep->state != VB__EP_DOWN) {
-		if (vb__packet_post_recv(ch, &ch->rx.slot[loan->number], &err) != 0) {
-			vb__fail_again(&ch->failure, &err);
+		if (vb__packet_post_recv(ch, &ch->rx.slot[loan->number], &ch->failure) != 0) {
 			vb__channel_fail(ch, NULL);
 		} else {
 			ch->credits.owed++;
 			vb__packet_post_control(ch);
 		}
 	}
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 unsigned vb__channel_filled(struct vb_channel *ch)
 {
 	unsigned used;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	used = ch->settings.traffic == VB__TRAFFIC_IN ? ch->inbox.count + ch->lent
 						      : vb__credits_used(&ch->credits);
 	used = used * 100 / ch->credits.depth;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return used;
 }
 
@@ -205,37 +202,37 @@ bool vb__channel_tend(struct vb_channel *ch)
 {
 	bool busy;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	/* Somebody sleeping on the descriptor looks after it. */
 	if (!ch->sleeper_for)
 		vb__channel_progress(ch);
 	busy = ch->done < ch->posted || ch->control_busy;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return busy;
 }
 
 void vb__channel_stop_spinning(struct vb_channel *ch)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	ch->settings.spin_us = 0;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 void vb__channel_cancel(struct vb_channel *ch, const struct vb_error *why)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__fail_again(&ch->failure, why);
 	vb__channel_fail(ch, NULL);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 unsigned vb__channel_room(struct vb_channel *ch)
 {
 	unsigned room;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	room = ch->credits.held;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return room;
 }
 
@@ -243,9 +240,9 @@ int vb__channel_check_open(struct vb_channel *ch, struct vb_error *err)
 {
 	int rc;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = vb__channel_check_peer_open(ch, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
@@ -253,9 +250,9 @@ unsigned vb__channel_changes(struct vb_channel *ch)
 {
 	unsigned changes;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	changes = ch->changes;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return changes;
 }
 
@@ -266,43 +263,43 @@ static unsigned news_for(bool to_send)
 
 void vb__channel_await_change(struct vb_channel *ch, unsigned seen, bool to_send)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	if (ch->changes == seen)
 		vb__channel_wait(ch, news_for(to_send));
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 bool vb__channel_is_quiet(struct vb_channel *ch, unsigned seen, bool to_send)
 {
 	bool quiet;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	quiet = ch->changes == seen && vb__channel_would_block(ch, news_for(to_send));
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return quiet;
 }
 
 void vb__channel_poke(struct vb_channel *ch)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__channel_tell(ch, news_for(true) | VB__NEWS_STATE);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 void vb__channel_wake_loop(struct vb_channel *ch)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__loop_waits(ch, VB__NEWS_RECEIVED);
 	vb__loop_tell(ch, VB__NEWS_RECEIVED);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 void vb__channel_unwatch(struct vb_channel *ch, bool all)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__loop_looks(ch, VB__NEWS_SENT | VB__NEWS_ROOM |
 				   (all ? VB__NEWS_RECEIVED | VB__NEWS_STATE : 0));
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 int vb__channel_wait_fd(const struct vb_channel *ch)
@@ -312,10 +309,10 @@ int vb__channel_wait_fd(const struct vb_channel *ch)
 
 void vb__channel_release(struct vb_channel *ch)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__inbox_release(ch);
 	vb__packet_post_control(ch);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 int vb__channel_pass(const struct vb_channel *ch)

@@ -51,15 +51,13 @@ static unsigned violated(struct vb_channel *ch, const char *how)
 /* A packet without messages, or a bad one: its receive is posted again at once. */
 static unsigned repost(struct vb_channel *ch, const struct vb__received *received)
 {
-	struct vb_error err = { .code = VB_OK };
-
 	if (received->arrival) {
 		vb__pool_give_back(ch->ep->pool, received->arrival);
 		return 0;
 	}
-	if (ch->ep->state == VB__EP_DOWN || vb__packet_post_recv(ch, received->slot, &err) == 0)
+	if (ch->ep->state == VB__EP_DOWN ||
+	    vb__packet_post_recv(ch, received->slot, &ch->failure) == 0)
 		return 0;
-	vb__fail_again(&ch->failure, &err);
 	vb__channel_fail(ch, NULL);
 	return VB__NEWS_STATE;
 }
@@ -260,22 +258,37 @@ unsigned vb__channel_progress(struct vb_channel *ch)
 	return news;
 }
 
+/* Another thread is waiting for the lock, or may wake up with a need for it. */
+static bool is_lock_wanted(struct vb_channel *ch)
+{
+	return atomic_load_explicit(&ch->wanted, memory_order_relaxed) || ch->waiting ||
+	       ch->outbox.slot;
+}
+
+static void lend_lock(struct vb_channel *ch, bool yield)
+{
+	vb__channel_unlock(ch);
+	if (yield)
+		sched_yield();
+	vb__channel_lock(ch);
+}
+
 /*
  * Polls until anything has changed, at most `polls` times; returns how many
- * were made. The lock is given away in between, so what changed may have been
- * brought by another thread. So is the CPU now and then: whoever has to do the
- * work that is waited for (a device in software, the peer on the same machine)
- * may be waiting for just this one.
+ * were made. Whoever wants the lock meanwhile gets it, so what changed may have
+ * been brought by another thread. Now and then the CPU is given away as well:
+ * whoever has to do the work that is waited for (a device in software, the peer
+ * on the same machine) may be waiting for just this one.
  */
 static unsigned poll_for_change(struct vb_channel *ch, unsigned polls)
 {
 	unsigned before = ch->changes, made = 0;
 
 	while (made < polls && ch->changes == before) {
-		pthread_mutex_unlock(&ch->lock);
-		if (++made % POLLS_PER_YIELD == 0)
-			sched_yield();
-		pthread_mutex_lock(&ch->lock);
+		bool yield = ++made % POLLS_PER_YIELD == 0;
+
+		if (yield || is_lock_wanted(ch))
+			lend_lock(ch, yield);
 		if (ch->changes == before)
 			vb__channel_progress(ch);
 	}
@@ -316,9 +329,9 @@ static bool spin(struct vb_channel *ch)
 static void sleep_on_descriptor(struct vb_channel *ch, unsigned news)
 {
 	ch->sleeper_for = news;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	vb__ep_sleep(ch->ep);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	ch->sleeper_for = 0;
 	if (ch->waiting)
 		pthread_cond_broadcast(&ch->changed); /* one of them sleeps next */

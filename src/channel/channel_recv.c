@@ -43,7 +43,6 @@ void vb__inbox_empty(struct vb_channel *ch)
 static void show_first(struct vb_channel *ch)
 {
 	struct vb__inbox *in = &ch->inbox;
-	struct vb_error err = { .code = VB_OK };
 
 	in->shown = *first(ch);
 	in->first = (in->first + 1) % ch->credits.depth;
@@ -52,8 +51,7 @@ static void show_first(struct vb_channel *ch)
 	in->taken = 0;
 	if (ch->ep->state == VB__EP_DOWN)
 		return;
-	if (!ch->ep->pool && vb__packet_post_recv(ch, vb__slot_take(&ch->rx), &err) != 0) {
-		vb__fail_again(&ch->failure, &err);
+	if (!ch->ep->pool && vb__packet_post_recv(ch, vb__slot_take(&ch->rx), &ch->failure) != 0) {
 		vb__channel_fail(ch, NULL);
 		return;
 	}
@@ -149,9 +147,9 @@ ssize_t vb_channel_recv(struct vb_channel *ch, const void **message, struct vb_e
 	ssize_t n;
 
 	vb__error_clear(err);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	n = receive(ch, message, true, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return n;
 }
 
@@ -160,8 +158,8 @@ ssize_t vb_channel_try_recv(struct vb_channel *ch, const void **message, struct 
 	ssize_t n;
 
 	vb__error_clear(err);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	n = receive(ch, message, false, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return n;
 }

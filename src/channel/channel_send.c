@@ -235,13 +235,13 @@ static int64_t send_or_post(struct vb_channel *ch, struct message *m, struct vb_
 	rc = measure(ch, m, err);
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = send_message(ch, m, &ticket, err);
 	if (rc == 0 && ticket && !m->keep)
 		rc = vb__channel_wait_ticket(ch, ticket, err);
 	if (rc == 0 && !ticket)
 		ticket = ch->done;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc ? rc : ticket;
 }
 
@@ -300,12 +300,12 @@ int vb_channel_wait(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
 	int rc;
 
 	vb__error_clear(err);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	if (ticket < 0 || ticket > ch->posted)
 		rc = vb__fail_invalid(err, "wait", "ticket %lld was never given",
 				      (long long)ticket);
 	else
 		rc = vb__channel_wait_ticket(ch, ticket, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }

@@ -4,6 +4,7 @@
 #define VB_CHANNEL_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <verbatim/memory.h>
 
@@ -92,7 +93,8 @@ struct vb_channel {
 	uint32_t max_message;
 	int pass; /* by which it came in at a listener, or negative */
 
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* see vb__channel_lock */
+	atomic_uint wanted;   /* threads that found it taken */
 	pthread_cond_t changed;
 	unsigned waiting; /* threads on `changed` */
 	unsigned blocked_senders;
@@ -130,6 +132,21 @@ struct vb_channel {
 
 	struct vb_counters counters;
 };
+
+/* A thread that polls keeps the lock until it is told that another wants it. */
+static inline void vb__channel_lock(struct vb_channel *ch)
+{
+	if (pthread_mutex_trylock(&ch->lock) == 0)
+		return;
+	atomic_fetch_add_explicit(&ch->wanted, 1, memory_order_relaxed);
+	pthread_mutex_lock(&ch->lock);
+	atomic_fetch_sub_explicit(&ch->wanted, 1, memory_order_relaxed);
+}
+
+static inline void vb__channel_unlock(struct vb_channel *ch)
+{
+	pthread_mutex_unlock(&ch->lock);
+}
 
 struct vb_region {
 	struct vb_region *next;

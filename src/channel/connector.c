@@ -160,9 +160,9 @@ static int attempt(const struct candidate *c, const struct vb__settings *setting
 		vb__channel_destroy(ch);
 		return rc;
 	}
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__packet_post_control(ch); /* there may be credits that the peer waits for */
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	*channel = ch;
 	return 0;
 }

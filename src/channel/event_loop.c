@@ -77,10 +77,10 @@ void vb__loop_tell(struct vb_channel *ch, unsigned news)
 
 void vb__channel_watch(struct vb_channel *ch, void (*told)(void *arg), void *arg)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	ch->loop.told = told;
 	ch->loop.told_arg = arg;
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }
 
 void *vb__channel_watcher(const struct vb_channel *ch)

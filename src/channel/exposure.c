@@ -14,7 +14,7 @@ int vb__channel_expose(struct vb_channel *ch, void *addr, size_t len, struct vb_
 	struct vb__token_fields fields = { .rights = VB_RIGHT_WRITE, .len = len };
 	int rc;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = ch->failure.code ? vb__fail_again(err, &ch->failure)
 			      : vb__mr_open(ch->ep, addr, len, VB__ACCESS_REMOTE_WRITE, mr, err);
 	if (rc == 0) {
@@ -22,13 +22,13 @@ int vb__channel_expose(struct vb_channel *ch, void *addr, size_t len, struct vb_
 		fields.key = (*mr)->remote_key;
 		vb__token_encode(token->bytes, &fields);
 	}
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
 void vb__channel_cover(struct vb_channel *ch, struct vb__mr *mr)
 {
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__mr_close(mr);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }

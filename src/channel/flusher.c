@@ -30,7 +30,7 @@ static void *flush(void *arg)
 	struct vb_channel *ch = arg;
 	struct vb__flusher *f = &ch->flusher;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	while (!f->stop) {
 		if (!ch->outbox.slot && !ch->failure.code && f->attends) {
 			vb__channel_wait(ch, 0);
@@ -42,12 +42,12 @@ static void *flush(void *arg)
 			f->idle = false;
 			continue;
 		}
-		pthread_mutex_unlock(&ch->lock);
+		vb__channel_unlock(ch);
 		nanosleep(&patience, NULL);
-		pthread_mutex_lock(&ch->lock);
+		vb__channel_lock(ch);
 		wait_for_room(ch);
 	}
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return NULL;
 }
 
@@ -99,7 +99,7 @@ void vb__flusher_stop(struct vb_channel *ch)
 	struct vb__flusher *f = &ch->flusher;
 	bool running;
 
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	running = f->running;
 	f->stop = true;
 	f->running = false;
@@ -107,7 +107,7 @@ void vb__flusher_stop(struct vb_channel *ch)
 	pthread_cond_signal(&f->wanted);
 	vb__ep_wake(ch->ep); /* it may be the one that sleeps there */
 	pthread_cond_broadcast(&ch->changed);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	if (running)
 		pthread_join(f->thread, NULL);
 }

@@ -140,7 +140,7 @@ static int grant(struct vb_region *region, size_t offset, size_t len, unsigned r
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	*g = (struct vb_grant){ .region = region, .next = region->grants, .attended = attended };
 	region->grants = g;
 	rc = attended ? 0 : attend(ch, err);
@@ -152,7 +152,7 @@ static int grant(struct vb_region *region, size_t offset, size_t len, unsigned r
 	} else {
 		*out = g;
 	}
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 
@@ -191,9 +191,9 @@ static void await_begun(struct vb_channel *ch)
 	while (handle > 0 && ch->accesses.done < handle && !ch->failure.code &&
 	       vb__now_ns() < deadline) {
 		vb__channel_progress(ch);
-		pthread_mutex_unlock(&ch->lock);
+		vb__channel_unlock(ch);
 		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
-		pthread_mutex_lock(&ch->lock);
+		vb__channel_lock(ch);
 	}
 }
 
@@ -206,7 +206,7 @@ void vb_revoke(struct vb_grant *g)
 	if (!g)
 		return;
 	ch = g->region->channel;
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	op.window = g->window;
 	/* If it fails the connection is down, and the rights with it. */
 	if (g->window && (handle = vb__access_start(ch, &op, NULL)) > 0)
@@ -215,5 +215,5 @@ void vb_revoke(struct vb_grant *g)
 	if (ch->ep->caps & VB__CAP_ATTENDED && !g->attended)
 		await_begun(ch);
 	vb__grant_free(g);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 }

@@ -28,7 +28,7 @@ static int next(struct vb_channel *ch, uint32_t *number, bool blocking, struct v
 	int rc = 0;
 
 	vb__error_clear(err);
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	while (!ch->notices.count) {
 		rc = vb__channel_check_not_ended(ch, err);
 		if (rc)
@@ -43,7 +43,7 @@ static int next(struct vb_channel *ch, uint32_t *number, bool blocking, struct v
 	}
 	if (rc == 0)
 		take(ch, number);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	return rc;
 }
 

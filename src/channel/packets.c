@@ -22,7 +22,6 @@ int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__pac
 		.sge = sge,
 		.sge_count = count + 1,
 	};
-	struct vb_error err = { .code = VB_OK };
 
 	packet.payload = (uint32_t)slot->filled;
 	for (unsigned i = 0; i < count; i++) {
@@ -45,10 +44,8 @@ int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__pac
 		ch->credits.held--;
 		slot->serial = ++ch->posted;
 	}
-	if (vb__ep_post(ch->ep, &op, &err) != 0) {
-		vb__fail_again(&ch->failure, &err);
+	if (vb__ep_post(ch->ep, &op, &ch->failure) != 0)
 		return vb__channel_fail(ch, NULL);
-	}
 	ch->counters.packets_sent++;
 	return 0;
 }

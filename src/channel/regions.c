@@ -57,9 +57,9 @@ static int open_region(struct vb_channel *ch, void *addr, size_t len, size_t map
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	}
 	*region = (struct vb_region){ .channel = ch, .addr = addr, .len = len, .mapped = mapped };
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	rc = add_region(ch, region, err);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	if (rc)
 		vb__region_free(region);
 	else
@@ -141,7 +141,7 @@ void vb_region_close(struct vb_region *region)
 	while (region->grants)
 		vb_revoke(region->grants);
 	ch = region->channel;
-	pthread_mutex_lock(&ch->lock);
+	vb__channel_lock(ch);
 	vb__channel_wait_ticket(ch, ch->posted, NULL);
 	vb__access_finish(ch, ch->accesses.local, NULL);
 	for (at = &ch->regions; *at != region; at = &(*at)->next)
@@ -149,6 +149,6 @@ void vb_region_close(struct vb_region *region)
 	*at = region->next;
 	vb__mr_close(region->sink);
 	vb__mr_close(region->mr);
-	pthread_mutex_unlock(&ch->lock);
+	vb__channel_unlock(ch);
 	vb__region_free(region);
 }

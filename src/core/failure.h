@@ -44,10 +44,15 @@ enum vb_err vb__err_from_errno(int errnum);
 void vb__error_hint(struct vb_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Makes it an empty one. Every call begins so: it must not cost the writing of all of its bytes. */
 static inline void vb__error_clear(struct vb_error *err)
 {
-	if (err)
-		*err = (struct vb_error){ .code = VB_OK };
+	if (!err)
+		return;
+	err->code = VB_OK;
+	err->native_kind = VB_NATIVE_NONE;
+	err->native = 0;
+	err->operation[0] = err->object[0] = err->cause[0] = err->hint[0] = '\0';
 }
 
 #endif

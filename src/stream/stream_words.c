@@ -120,10 +120,11 @@ static bool on_word(struct vb_stream *s, const struct vb__loan *loan)
 
 static void take_in(struct vb_stream *s)
 {
-	struct vb_error err = { .code = VB_OK };
+	struct vb_error err;
 	struct vb__loan loan;
 	int rc = 0;
 
+	vb__error_clear(&err);
 	while (!s->failure.code && (rc = vb__channel_try_recv_loan(s->channel, &loan, &err)) == 0)
 		if (!on_word(s, &loan))
 			vb__channel_give_back(s->channel, &loan);

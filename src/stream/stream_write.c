@@ -263,11 +263,12 @@ static bool goes_at_once(const struct vb_stream *s, size_t len)
 static int await_memory(struct vb_stream *s, struct vb_region *region, struct vb_error *err)
 {
 	int64_t ticket = s->out.ticket, access = s->out.access;
-	struct vb_error second = { .code = VB_OK };
+	struct vb_error second;
 	int rc = 0;
 
 	if (!ticket && !access && !region)
 		return 0;
+	vb__error_clear(&second);
 	s->out.ticket = s->out.access = 0;
 	pthread_mutex_unlock(&s->lock);
 	if (ticket)
@@ -283,9 +284,10 @@ static int await_memory(struct vb_stream *s, struct vb_region *region, struct vb
 static int finish_write(struct vb_stream *s, struct vb__call *call, const struct writing *w, int rc,
 			struct vb_error *err)
 {
-	struct vb_error late = { .code = VB_OK };
+	struct vb_error late;
 	int late_rc;
 
+	vb__error_clear(&late);
 	if (rc == 0 && w->len && goes_at_once(s, w->len))
 		rc = vb__stream_until(s, call, go_on_flushing, NULL, err);
 	late_rc = await_memory(s, w->region, &late);
