@@ -5,6 +5,7 @@
 
 #include <verbatim/channel.h>
 #include <verbatim/device.h>
+#include <verbatim/dgram.h>
 #include <verbatim/error.h>
 #include <verbatim/memory.h>
 #include <verbatim/options.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the conformance tests: conformance --fabric verbs|ofi --address ADDRESS [--filter PART] [--without PART] [--threads] */
+/* Runs the conformance tests: conformance --fabric verbs|ofi --address ADDRESS [--filter PART] [--without PART]... [--threads] */
 #include "harness.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #define TIME_LIMIT_S 60u
 
 static struct {
-	const char *fabric, *address, *filter, *without, *device;
+	const char *fabric, *address, *filter, *without[4], *device;
 	bool threads_only;
 } arguments = { .fabric = "ofi", .address = "127.0.0.1" };
 
@@ -328,8 +328,9 @@ static bool selected(const struct test *test)
 {
 	if (test->only && strcmp(test->only, arguments.fabric) != 0)
 		return false;
-	if (arguments.without && strstr(test->name, arguments.without))
-		return false;
+	for (int i = 0; i < 4; i++)
+		if (arguments.without[i] && strstr(test->name, arguments.without[i]))
+			return false;
 	return !arguments.filter || strstr(test->name, arguments.filter);
 }
 
@@ -386,25 +387,13 @@ static int run_all(int *number, bool count_only)
 						      crew_tests,
 						      server_thread_tests,
 						      NULL };
-	static const struct test *const others[] = { channel_tests,
-						     end_tests,
-						     stranger_tests,
-						     fabric_tests,
-						     lend_tests,
-						     memory_tests,
-						     memory_bounds_tests,
-						     memory_order_tests,
-						     pass_tests,
-						     stream_tests,
-						     stream_direct_tests,
-						     stream_fault_tests,
-						     transfer_tests,
-						     failure_tests,
-						     door_tests,
-						     server_tests,
-						     server_trouble_tests,
-						     seal_tests,
-						     NULL };
+	static const struct test *const others[] = {
+		channel_tests,	      end_tests,     stranger_tests,	  fabric_tests,
+		lend_tests,	      memory_tests,  memory_bounds_tests, memory_order_tests,
+		pass_tests,	      stream_tests,  stream_direct_tests, stream_fault_tests,
+		transfer_tests,	      failure_tests, door_tests,	  server_tests,
+		server_trouble_tests, seal_tests,    dgram_tests,	  NULL
+	};
 	int failed = run_lists(threads, number, count_only);
 
 	return failed + (arguments.threads_only ? 0 : run_lists(others, number, count_only));
@@ -412,7 +401,7 @@ static int run_all(int *number, bool count_only)
 
 int main(int argc, char **argv)
 {
-	int count = 0, number = 0;
+	int count = 0, number = 0, without = 0;
 
 	for (int i = 1; i < argc; i++) {
 		const char *value = i + 1 < argc ? argv[i + 1] : "";
@@ -425,8 +414,8 @@ int main(int argc, char **argv)
 			arguments.address = value, i++;
 		else if (!strcmp(argv[i], "--filter"))
 			arguments.filter = value, i++;
-		else if (!strcmp(argv[i], "--without"))
-			arguments.without = value, i++;
+		else if (!strcmp(argv[i], "--without") && without < 4)
+			arguments.without[without++] = value, i++;
 		else if (!strcmp(argv[i], "--device"))
 			arguments.device = value, i++;
 		else

@@ -20,6 +20,7 @@ struct mock_id {
 struct mock_cm_event {
 	struct rdma_cm_event event;
 	uint8_t data[256];
+	void *context; /* of a group */
 };
 
 struct mock_channel {
@@ -40,6 +41,7 @@ void mock_rdmacm_reset(void)
 		.resolve_addr = { .event = RDMA_CM_EVENT_ADDR_RESOLVED },
 		.resolve_route = { .event = RDMA_CM_EVENT_ROUTE_RESOLVED },
 		.connect = { .event = RDMA_CM_EVENT_ESTABLISHED, .data = "yes", .len = 4 },
+		.join = { .event = RDMA_CM_EVENT_MULTICAST_JOIN },
 	};
 }
 
@@ -92,10 +94,24 @@ static struct mock_cm_event *raise_event(struct rdma_event_channel *channel,
 	return e;
 }
 
+static void raise_on(struct rdma_cm_id *id, const struct mock_answer *what, void *context)
+{
+	struct mock_cm_event *e;
+
+	if (what->none)
+		return;
+	e = raise_event(id->channel, what);
+	e->event.id = id;
+	e->context = context;
+	if (id->ps == RDMA_PS_UDP) {
+		e->event.param.ud.qp_num = context ? MOCK_GROUP_QP : MOCK_UD_QP;
+		e->event.param.ud.qkey = MOCK_QKEY;
+	}
+}
+
 void mock_cm_event(struct rdma_cm_id *id, const struct mock_answer *what)
 {
-	if (!what->none)
-		raise_event(id->channel, what)->event.id = id;
+	raise_on(id, what, NULL);
 }
 
 void mock_connect_request(struct rdma_cm_id *listener, const void *data, uint8_t len)
@@ -150,6 +166,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	memmove(c->events, c->events + 1, --c->count * sizeof(*e));
 	mock_system_take(channel->fd);
 	e->event.param.conn.private_data = e->event.param.conn.private_data_len ? e->data : NULL;
+	if (e->context)
+		e->event.param.ud.private_data = e->context;
 	if (e->event.listen_id)
 		e->event.id = requesting_id(channel);
 	/* As the real one does. */
@@ -347,7 +365,29 @@ int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	(void)addr;
-	return simple_call("rdma_bind_addr", id);
+	if (simple_call("rdma_bind_addr", id) != 0)
+		return -1;
+	/* Listeners for connections bind to all addresses, and so to no device. */
+	if (id->ps == RDMA_PS_UDP && !mock_device.no_address)
+		id->verbs = &mock_context;
+	return 0;
+}
+
+int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
+{
+	(void)addr;
+	if (simple_call("rdma_join_multicast", id) != 0)
+		return -1;
+	mock_check(id->qp, "QP", "rdma_join_multicast");
+	raise_on(id, &mock_peer.join, context);
+	return 0;
+}
+
+int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	(void)addr;
+	mock_check(id->qp, "QP", "rdma_leave_multicast");
+	return simple_call("rdma_leave_multicast", id);
 }
 
 int rdma_listen(struct rdma_cm_id *id, int backlog)

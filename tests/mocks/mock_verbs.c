@@ -54,6 +54,8 @@ struct mock_srq {
 
 struct ibv_context mock_context;
 struct mock_device mock_device;
+uint32_t mock_src_qp;
+struct ibv_gid_entry mock_gids[MOCK_GIDS];
 
 static struct ibv_device device;
 static struct ibv_async_event async_events[PENDING_MAX];
@@ -134,6 +136,9 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 	for (struct mock_window *w = NULL; (w = mock_next_alive("MW", w));)
 		if (w->mw.pd == pd)
 			mock_complain("ibv_dealloc_pd before its windows");
+	for (struct ibv_ah *a = NULL; (a = mock_next_alive("AH", a));)
+		if (a->pd == pd)
+			mock_complain("ibv_dealloc_pd before its AHs");
 	for (struct mock_qp *q = NULL; (q = mock_next_alive("QP", q));)
 		if (q->qp.pd == pd)
 			mock_complain("ibv_dealloc_pd before its QP");
@@ -142,6 +147,62 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 			mock_complain("ibv_dealloc_pd before its SRQ");
 	mock_end(pd, "PD", "ibv_dealloc_pd");
 	return errnum;
+}
+
+/* ---- Datagrams ---- */
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	int errnum = mock_call("ibv_create_ah", pd);
+	struct ibv_ah *ah;
+
+	(void)attr;
+	mock_check(pd, "PD", "ibv_create_ah");
+	if (errnum) {
+		errno = errnum;
+		return NULL;
+	}
+	ah = mock_make("AH", sizeof(*ah));
+	ah->context = pd->context;
+	ah->pd = pd;
+	return ah;
+}
+
+int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	int errnum = mock_call("ibv_destroy_ah", ah);
+
+	mock_end(ah, "AH", "ibv_destroy_ah");
+	return errnum;
+}
+
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
+{
+	int errnum = mock_call("ibv_query_qp", qp);
+
+	(void)mask;
+	mock_check(qp, "QP", "ibv_query_qp");
+	if (errnum)
+		return errnum;
+	*attr = (struct ibv_qp_attr){ .qkey = MOCK_QKEY };
+	*init = (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_UD };
+	return 0;
+}
+
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
+{
+	static const union ibv_gid none;
+	int errnum = mock_call("ibv_query_gid_ex", context);
+
+	(void)port_num, (void)flags, (void)entry_size;
+	if (errnum)
+		return errnum;
+	if (gid_index >= MOCK_GIDS || !memcmp(&mock_gids[gid_index].gid, &none, sizeof(none)))
+		return ENODATA;
+	*entry = mock_gids[gid_index];
+	return 0;
 }
 
 struct ibv_mr *(ibv_reg_mr)(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -481,6 +542,7 @@ struct ibv_qp *mock_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	q->qp.recv_cq = attr->recv_cq;
 	q->qp.srq = attr->srq;
 	q->qp.qp_num = ++next_qp_num;
+	q->qp.qp_type = attr->qp_type;
 	q->qp.state = IBV_QPS_INIT;
 	q->asked = attr->cap;
 	q->rnr_timer = MOCK_RNR_TIMER_UNSET;
@@ -539,6 +601,7 @@ static void finish(struct mock_qp *q, unsigned index, enum ibv_wc_status status,
 		.opcode = wr.send ? IBV_WC_SEND : IBV_WC_RECV,
 		.byte_len = len,
 		.qp_num = q->qp.qp_num,
+		.src_qp = mock_src_qp,
 	};
 
 	q->count--;
@@ -627,6 +690,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		return errnum;
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		check_memory(wr->sg_list, wr->num_sge, "ibv_post_send");
+	if (qp->qp_type == IBV_QPT_UD)
+		mock_check(wr->wr.ud.ah, "AH", "ibv_post_send");
 	q->last_sent = (struct mock_wr){
 		.wr_id = wr->wr_id,
 		.send = true,
@@ -634,6 +699,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		.flags = wr->send_flags,
 		.num_sge = wr->num_sge,
 		.sge = wr->num_sge ? wr->sg_list[0] : (struct ibv_sge){ .lkey = 0 },
+		.remote_qp = qp->qp_type == IBV_QPT_UD ? wr->wr.ud.remote_qpn : 0,
 	};
 	return enqueue(qp, &q->last_sent, q->granted.max_send_wr);
 }
@@ -796,6 +862,8 @@ void mock_verbs_reset(void)
 		.async_fd = mock_system_eventfd(),
 	};
 	mock_lose_flushes = false;
+	mock_src_qp = 0;
+	memset(mock_gids, 0, sizeof(mock_gids));
 	mock_device = (struct mock_device){
 		.attr = { .max_qp_wr = 256,
 			  .max_sge = 16,
@@ -806,7 +874,10 @@ void mock_verbs_reset(void)
 			  .max_qp_rd_atom = 16,
 			  .max_qp_init_rd_atom = 16,
 			  .atomic_cap = IBV_ATOMIC_HCA },
-		.port = { .max_msg_sz = 1u << 30 },
+		.port = { .max_msg_sz = 1u << 30,
+			  .active_mtu = IBV_MTU_1024,
+			  .gid_tbl_len = MOCK_GIDS,
+			  .link_layer = IBV_LINK_LAYER_ETHERNET },
 		.inline_max = 512,
 		.inline_grants = 256,
 	};

@@ -30,6 +30,7 @@ struct mock_device {
 	struct ibv_port_attr port;
 	unsigned inline_max;	/* rdma_create_qp refuses to ask for more */
 	unsigned inline_grants; /* and grants at least so much */
+	bool no_address;	/* rdma_bind_addr finds no device */
 	unsigned srq_grants;	/* ibv_create_srq gives so many; 0: what was asked for */
 };
 extern struct mock_device mock_device;
@@ -47,7 +48,7 @@ struct mock_answer {
 };
 
 struct mock_peer {
-	struct mock_answer resolve_addr, resolve_route, connect;
+	struct mock_answer resolve_addr, resolve_route, connect, join;
 };
 extern struct mock_peer mock_peer;
 
@@ -64,6 +65,20 @@ extern struct mock_said {
 	uint8_t len;
 } mock_said;
 
+/* ---- Datagrams ---- */
+
+/* Where somebody who asks by a UDP port is told to send to; groups have a queue pair of their own. */
+#define MOCK_UD_QP 77u
+#define MOCK_GROUP_QP 0xffffffu
+#define MOCK_QKEY 0x01234567u
+
+/* Who sent what completes next. */
+extern uint32_t mock_src_qp;
+
+/* The device's GIDs; all zero: an entry that is not used. */
+#define MOCK_GIDS 4
+extern struct ibv_gid_entry mock_gids[MOCK_GIDS];
+
 /* ---- Windows ---- */
 
 /* What the window with this key gives; NULL if no window is bound with it. */
@@ -78,6 +93,7 @@ struct mock_wr {
 	unsigned flags;
 	int num_sge;
 	struct ibv_sge sge; /* the first one */
+	uint32_t remote_qp; /* of a datagram */
 };
 
 /* The capacities that rdma_create_qp was asked for. */
