@@ -120,6 +120,19 @@ void vb_device_free(struct vb_device *devices);
 const char *vb_port_state_name(enum vb_port_state state);
 const char *vb_wire_name(enum vb_wire wire);
 
+/* ---- Providers ---- */
+
+/* One of libfabric's that connections could go over, by `device` of struct vb_options. */
+struct vb_provider {
+	struct vb_provider *next;
+	char name[64];
+	char version[16]; /* of libfabric itself */
+};
+
+/* VB_ERR_UNSUPPORTED if this build has no ofi, or libfabric is not here. Loads it, which takes a while. */
+int vb_provider_list(struct vb_provider **providers, struct vb_error *err);
+void vb_provider_free(struct vb_provider *providers);
+
 /* ---- Ways to a peer ---- */
 
 /* A GID, a port or a device, if it did not get as far as that, which was considered. */

@@ -31,6 +31,20 @@ static int read_devices(struct vb_device **devices, bool with_abilities, struct 
 }
 #endif
 
+#ifdef VB_HAVE_OFI
+#include "fabric/ofi/ofi_providers.h"
+static int read_providers(struct vb_provider **providers, struct vb_error *err)
+{
+	return ofi_providers_read(providers, err);
+}
+#else
+static int read_providers(struct vb_provider **providers, struct vb_error *err)
+{
+	(void)providers;
+	return vb__fabric_fail_missing(VB_FABRIC_OFI, "list", err);
+}
+#endif
+
 /* ---- The picture ---- */
 
 struct picture {
@@ -154,6 +168,32 @@ const char *vb_wire_name(enum vb_wire wire)
 	};
 
 	return (unsigned)wire < sizeof(names) / sizeof(names[0]) ? names[wire] : "unknown";
+}
+
+/* ---- Providers ---- */
+
+int vb_provider_list(struct vb_provider **providers, struct vb_error *err)
+{
+	int rc;
+
+	vb__error_clear(err);
+	*providers = NULL;
+	rc = read_providers(providers, err);
+	if (rc) {
+		vb_provider_free(*providers);
+		*providers = NULL;
+	}
+	return rc;
+}
+
+void vb_provider_free(struct vb_provider *provider)
+{
+	while (provider) {
+		struct vb_provider *next = provider->next;
+
+		free(provider);
+		provider = next;
+	}
 }
 
 /* ---- Paths ---- */

@@ -42,8 +42,10 @@ static bool name_member(struct json *json, const char *name)
 	if (!json->empty)
 		fputs(", ", json->out);
 	json->empty = false;
-	quote(json->out, name);
-	fputs(": ", json->out);
+	if (name) {
+		quote(json->out, name);
+		fputs(": ", json->out);
+	}
 	return true;
 }
 
@@ -90,6 +92,20 @@ void json_close(struct json *json)
 {
 	if (json->out)
 		fputc('}', json->out);
+	json->empty = false;
+}
+
+void json_list(struct json *json, const char *name)
+{
+	if (name_member(json, name))
+		fputc('[', json->out);
+	json->empty = true;
+}
+
+void json_list_end(struct json *json)
+{
+	if (json->out)
+		fputc(']', json->out);
 	json->empty = false;
 }
 

@@ -12,7 +12,7 @@ struct json {
 	FILE *out;
 	char *text;
 	size_t size;
-	bool empty; /* the innermost open object has no member yet */
+	bool empty; /* the innermost open object or list has no member yet */
 };
 
 /* Begins. Without memory the calls below do nothing. */
@@ -28,6 +28,10 @@ void json_null(struct json *json, const char *name);
 /* The members until json_close belong to the object `name`. */
 void json_open(struct json *json, const char *name);
 void json_close(struct json *json);
+
+/* The members until json_list_end, whose names are NULL, are the items of the list `name`. */
+void json_list(struct json *json, const char *name);
+void json_list_end(struct json *json);
 
 /* The whole, with a newline; the caller frees it. NULL if memory was short. */
 char *json_end(struct json *json);

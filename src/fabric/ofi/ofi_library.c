@@ -50,7 +50,8 @@ static void load(void)
 	    find(handle, "fi_freeinfo", &found.freeinfo) &&
 	    find(handle, "fi_dupinfo", &found.dupinfo) &&
 	    find(handle, "fi_fabric", &found.fabric) &&
-	    find(handle, "fi_strerror", &found.strerror)) {
+	    find(handle, "fi_strerror", &found.strerror) &&
+	    find(handle, "fi_version", &found.version)) {
 		ofi_library = found;
 		return;
 	}

@@ -18,6 +18,7 @@ struct ofi_library {
 	struct fi_info *(*dupinfo)(const struct fi_info *info);
 	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 	const char *(*strerror)(int errnum);
+	uint32_t (*version)(void);
 };
 
 /* Loads it, once. After a failure every call fails, and the pointers are NULL. Any thread. */

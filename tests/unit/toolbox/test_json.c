@@ -41,6 +41,26 @@ static void empty_objects_are_objects(void **state)
 	free(text);
 }
 
+static void lists_hold_items_without_names(void **state)
+{
+	struct json json;
+	char *text;
+
+	(void)state;
+	json_begin(&json);
+	json_list(&json, "l");
+	json_number(&json, NULL, 1);
+	json_open(&json, NULL);
+	json_bool(&json, "b", true);
+	json_close(&json);
+	json_list_end(&json);
+	json_list(&json, "none");
+	json_list_end(&json);
+	text = json_end(&json);
+	assert_string_equal(text, "{\"l\": [1, {\"b\": true}], \"none\": []}\n");
+	free(text);
+}
+
 static void any_text_is_a_valid_string(void **state)
 {
 	struct json json;
@@ -60,6 +80,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(members_of_every_kind_make_an_object),
 		cmocka_unit_test(empty_objects_are_objects),
+		cmocka_unit_test(lists_hold_items_without_names),
 		cmocka_unit_test(any_text_is_a_valid_string),
 	};
 
