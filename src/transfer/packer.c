@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packing by zstd: one frame for each block, which tells its size and has no checksum: the block has a hash. */
+#include "transfer/packer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <zstd.h>
+
+#include "core/failure.h"
+
+/* A block shrinks by a 32nd at least: less is not worth the other side's work. */
+#define GAIN_SHARE 32u
+/* And smaller ones are not worth ours. */
+#define LEAST_BYTES 64u
+
+struct vb__packer {
+	ZSTD_CCtx *packing;
+	ZSTD_DCtx *unpacking;
+	int level; /* as it was set last; 0: never */
+};
+
+int vb__packer_open(struct vb__packer **packer, struct vb_error *err)
+{
+	*packer = calloc(1, sizeof(**packer));
+	return *packer ? 0 : vb__fail_errno(err, ENOMEM, "calloc", NULL);
+}
+
+void vb__packer_close(struct vb__packer *p)
+{
+	if (!p)
+		return;
+	ZSTD_freeCCtx(p->packing);
+	ZSTD_freeDCtx(p->unpacking);
+	free(p);
+}
+
+/* False: there is no memory. */
+static bool prepare(struct vb__packer *p, int level)
+{
+	if (!p->packing)
+		p->packing = ZSTD_createCCtx();
+	if (!p->packing)
+		return false;
+	if (p->level != level) {
+		if (ZSTD_isError(
+			    ZSTD_CCtx_setParameter(p->packing, ZSTD_c_compressionLevel, level)))
+			return false;
+		p->level = level;
+	}
+	return true;
+}
+
+size_t vb__packer_pack(struct vb__packer *p, int level, const void *data, size_t len, void *to)
+{
+	size_t packed;
+
+	if (len < LEAST_BYTES || !prepare(p, level))
+		return 0;
+	/* With room for no more than is worth it, zstd gives up as soon as that is exceeded. */
+	packed = ZSTD_compress2(p->packing, to, len - len / GAIN_SHARE - 1, data, len);
+	return ZSTD_isError(packed) ? 0 : packed;
+}
+
+/* Exactly one frame, which says that it is so long. Anything else was not made by a packer. */
+static bool is_frame_of(const void *packed, size_t packed_len, size_t len)
+{
+	return ZSTD_getFrameContentSize(packed, packed_len) == len &&
+	       ZSTD_findFrameCompressedSize(packed, packed_len) == packed_len;
+}
+
+bool vb__packer_unpack(struct vb__packer *p, const void *packed, size_t packed_len, void *to,
+		       size_t len)
+{
+	if (!is_frame_of(packed, packed_len, len))
+		return false;
+	if (!p->unpacking)
+		p->unpacking = ZSTD_createDCtx();
+	return p->unpacking &&
+	       ZSTD_decompressDCtx(p->unpacking, to, len, packed, packed_len) == len;
+}

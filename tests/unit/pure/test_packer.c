@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packing: what was packed comes back as it was; what was not made by a packer, or tampered with, does no harm. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zstd.h>
+
+#include "dice.h"
+#include "suite.h"
+#include "transfer/packer.h"
+
+#define BLOCK (256u << 10)
+#define GUARD 64u
+
+struct bench {
+	struct vb__packer *packer;
+	uint8_t plain[BLOCK], packed[BLOCK], back[BLOCK + GUARD];
+};
+
+static int begin(void **state)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+
+	*state = b;
+	return b ? vb__packer_open(&b->packer, NULL) : -1;
+}
+
+static int end(void **state)
+{
+	struct bench *b = *state;
+
+	vb__packer_close(b->packer);
+	free(b);
+	return 0;
+}
+
+/* Words in no order, as a text has them. */
+static void write_text(uint8_t *to, size_t len, uint64_t seed)
+{
+	static const char *const words[] = { "block ", "rail ",	   "a ",       "receiver ",
+					     "the ",   "stored\n", "verdict ", "of " };
+	struct dice dice = { seed };
+	size_t at = 0;
+
+	while (at < len) {
+		const char *word = words[dice_throw(&dice, COUNT(words))];
+		size_t n = strlen(word) < len - at ? strlen(word) : len - at;
+
+		memcpy(to + at, word, n);
+		at += n;
+	}
+}
+
+static size_t pack_text(struct bench *b, int level, size_t len)
+{
+	write_text(b->plain, len, len);
+	return vb__packer_pack(b->packer, level, b->plain, len, b->packed);
+}
+
+static bool comes_back(struct bench *b, size_t packed, size_t len)
+{
+	memset(b->back, 0xa5, sizeof(b->back));
+	if (!vb__packer_unpack(b->packer, b->packed, packed, b->back, len))
+		return false;
+	assert_memory_equal(b->back, b->plain, len);
+	return true;
+}
+
+/* What is behind the declared length was not touched, whatever happened. */
+static void assert_kept_within(const struct bench *b, size_t len)
+{
+	for (size_t i = len; i < len + GUARD; i++)
+		assert_int_equal(b->back[i], 0xa5);
+}
+
+static void text_of_any_size_at_any_level_comes_back(void **state)
+{
+	static const size_t sizes[] = { 64, 65, 1000, 4095, 4096, 4097, BLOCK - 1, BLOCK };
+	static const int levels[] = { -7, -1, 1, 3, 9, 19 };
+	struct bench *b = *state;
+
+	for (size_t l = 0; l < COUNT(levels); l++)
+		for (size_t s = 0; s < COUNT(sizes); s++) {
+			size_t packed = pack_text(b, levels[l], sizes[s]);
+
+			if (sizes[s] >= 4095)
+				assert_in_range(packed, 1, sizes[s] * 2 / 3);
+			if (packed)
+				assert_true(comes_back(b, packed, sizes[s]));
+		}
+}
+
+static void what_does_not_shrink_goes_as_it_is(void **state)
+{
+	struct dice dice = { 1 };
+	struct bench *b = *state;
+
+	dice_fill(&dice, b->plain, BLOCK);
+	assert_int_equal(vb__packer_pack(b->packer, 1, b->plain, BLOCK, b->packed), 0);
+	/* Nor does it pay to send 99 parts for 100. */
+	memset(b->plain, 0, BLOCK / 100);
+	assert_int_equal(vb__packer_pack(b->packer, 1, b->plain, BLOCK, b->packed), 0);
+	memset(b->plain, 0, BLOCK / 10);
+	assert_in_range(vb__packer_pack(b->packer, 1, b->plain, BLOCK, b->packed), 1,
+			BLOCK - BLOCK / 32);
+}
+
+static void a_few_bytes_are_not_packed(void **state)
+{
+	struct bench *b = *state;
+
+	memset(b->plain, 0, 64);
+	for (size_t len = 0; len < 64; len++)
+		assert_int_equal(vb__packer_pack(b->packer, 1, b->plain, len, b->packed), 0);
+	assert_true(vb__packer_pack(b->packer, 1, b->plain, 64, b->packed) > 0);
+}
+
+static void bomb_is_refused_before_it_goes_off(void **state)
+{
+	struct bench *b = *state;
+	size_t huge = 64u << 20, packed;
+	uint8_t *zeros = calloc(1, huge);
+
+	assert_non_null(zeros);
+	packed = ZSTD_compress(b->packed, BLOCK, zeros, huge, 1);
+	assert_in_range(packed, 1, BLOCK);
+	memset(b->back, 0xa5, sizeof(b->back));
+	assert_false(vb__packer_unpack(b->packer, b->packed, packed, b->back, BLOCK));
+	assert_kept_within(b, 0);
+	free(zeros);
+}
+
+static void declared_length_must_be_exact(void **state)
+{
+	struct bench *b = *state;
+	size_t packed = pack_text(b, 1, 5000);
+
+	assert_false(comes_back(b, packed, 4999));
+	assert_kept_within(b, 4999);
+	assert_false(comes_back(b, packed, 5001));
+	assert_false(comes_back(b, packed, 0));
+	assert_true(comes_back(b, packed, 5000));
+}
+
+/* zstd itself would take these. */
+static void more_than_one_frame_is_refused(void **state)
+{
+	static const uint8_t skippable[] = { 0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 'x' };
+	struct bench *b = *state;
+	size_t packed = pack_text(b, 1, 5000);
+
+	memcpy(b->packed + packed, skippable, sizeof(skippable));
+	assert_false(comes_back(b, packed + sizeof(skippable), 5000));
+	b->packed[packed] = 0;
+	assert_false(comes_back(b, packed + 1, 5000));
+}
+
+static void cut_anywhere_it_is_refused(void **state)
+{
+	struct bench *b = *state;
+	size_t packed = pack_text(b, 1, 5000);
+
+	for (size_t len = 0; len < packed; len++)
+		assert_false(comes_back(b, len, 5000));
+	assert_true(comes_back(b, packed, 5000));
+}
+
+/* The hash finds what zstd does not; here it must only stay within its bounds, and be good for the next. */
+static void every_flipped_bit_stays_within_bounds(void **state)
+{
+	struct bench *b = *state;
+	size_t packed = pack_text(b, 3, 700);
+	unsigned noticed = 0;
+
+	for (size_t bit = 0; bit < packed * 8; bit++) {
+		b->packed[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		memset(b->back, 0xa5, sizeof(b->back));
+		noticed += !vb__packer_unpack(b->packer, b->packed, packed, b->back, 700);
+		assert_kept_within(b, 700);
+		b->packed[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	assert_true(noticed > 0);
+	assert_true(comes_back(b, packed, 700));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(text_of_any_size_at_any_level_comes_back, begin,
+						end),
+		cmocka_unit_test_setup_teardown(what_does_not_shrink_goes_as_it_is, begin, end),
+		cmocka_unit_test_setup_teardown(a_few_bytes_are_not_packed, begin, end),
+		cmocka_unit_test_setup_teardown(bomb_is_refused_before_it_goes_off, begin, end),
+		cmocka_unit_test_setup_teardown(declared_length_must_be_exact, begin, end),
+		cmocka_unit_test_setup_teardown(more_than_one_frame_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(cut_anywhere_it_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(every_flipped_bit_stays_within_bounds, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
