@@ -94,7 +94,7 @@ struct vb_transfer_options {
 	uint32_t rails;
 
 	/* Threads that read and check, or check and write. By the number of CPUs, up to 4, or if the
-	 * data is encrypted, all of them. */
+	 * data is encrypted or compressed, all of them. */
 	uint32_t workers;
 
 	/* No faster than this. Either side's counts. 0: no limit. */
@@ -106,6 +106,11 @@ struct vb_transfer_options {
 	enum vb_direct direct;
 
 	enum vb_encrypt encrypt;
+
+	/* Blocks are compressed on their way (zstd): by a level from 1 to VB_COMPRESS_MAX, or
+	 * VB_COMPRESS_AUTO, as far as that makes it faster. What the sender says counts; if it says
+	 * nothing (0), what the receiver does. VB_COMPRESS_NEVER: not even if the other side asks. */
+	int compress;
 
 	/* How long vb_door_wait waits. 0: for ever. */
 	uint32_t wait_timeout_ms;
@@ -119,6 +124,10 @@ struct vb_transfer_options {
 	vb_progress_fn progress;
 	void *progress_arg;
 };
+
+#define VB_COMPRESS_MAX 19
+#define VB_COMPRESS_AUTO (-1)
+#define VB_COMPRESS_NEVER (-2)
 
 #define VB_BLOCK_MIN 4096u
 #define VB_BLOCK_MAX (64u << 20)
@@ -162,6 +171,8 @@ struct vb_report {
 	uint64_t blocks;
 	uint64_t elapsed_ns; /* from the first block to the verdict */
 	uint64_t digest;     /* over all blocks: the same at both ends */
+	uint64_t wire_bytes; /* what was sent for them: fewer if they were compressed, and no holes */
+	uint64_t pack_ns; /* that this side's workers spent on compressing, or the opposite, in sum */
 };
 
 /*

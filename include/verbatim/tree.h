@@ -121,6 +121,10 @@ struct vb_tree_report {
 	uint64_t sent_bytes;	   /* of those, what had to be sent; holes not */
 	uint64_t resumed_bytes;	   /* what was there from an earlier try */
 	uint64_t elapsed_ns;
+
+	/* Of a transfer, as in struct vb_report. */
+	uint64_t moved_bytes; /* in blocks: files' data and what is said about them */
+	uint64_t wire_bytes, pack_ns;
 };
 
 /*

@@ -22,7 +22,9 @@ struct vb__message {
 	uint8_t *bytes; /* page-aligned, with room for a block of the agreed size and its trailer */
 	size_t len;
 	unsigned rail;
-	uint64_t turn; /* how many went before it on this rail: on either side the same */
+	uint64_t turn;	  /* how many went before it on this rail: on either side the same */
+	int level;	  /* to make: how hard to pack it, as governor.h counts */
+	uint64_t pack_ns; /* that packing, or unpacking, took */
 };
 
 /* Is there more to do than to check, by what the session has agreed on? */

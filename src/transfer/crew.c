@@ -110,7 +110,8 @@ bool vb__crew_failed(struct vb__crew *c)
 	return failed;
 }
 
-void vb__crew_count(struct vb__crew *c, const struct vb__block *block)
+void vb__crew_count(struct vb__crew *c, const struct vb__block *block,
+		    const struct vb__message *message)
 {
 	pthread_mutex_lock(&c->lock);
 	c->sum.bytes += block->length;
@@ -118,6 +119,8 @@ void vb__crew_count(struct vb__crew *c, const struct vb__block *block)
 	c->sum.digest += block->hash;
 	if (block->flags & VB__BLOCK_HOLE)
 		c->hole_bytes += block->length;
+	c->wire_bytes += message->len - VB__BLOCK_TRAILER;
+	c->pack_ns += message->pack_ns;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -342,6 +345,8 @@ void vb__crew_report(struct vb__crew *c, struct vb_report *report)
 		.blocks = c->sum.blocks,
 		.elapsed_ns = vb__now_ns() - c->start_ns,
 		.digest = c->sum.digest,
+		.wire_bytes = c->wire_bytes,
+		.pack_ns = c->pack_ns,
 	};
 }
 

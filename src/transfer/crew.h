@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "transfer/codec.h"
 #include "transfer/session_state.h"
 
 struct vb__crew {
@@ -30,7 +31,7 @@ struct vb__crew {
 	bool failed;
 	struct vb_error failure;
 	struct vb__sum sum; /* of what this side has sent or stored */
-	uint64_t hole_bytes;
+	uint64_t hole_bytes, wire_bytes, pack_ns;
 
 	/* The conductor's own. */
 	uint64_t progress_ns, telling_ns; /* when it is time for the next */
@@ -48,8 +49,9 @@ int vb__crew_start(struct vb__crew *crew, unsigned count,
 void vb__crew_fail(struct vb__crew *crew, const struct vb_error *failure);
 bool vb__crew_failed(struct vb__crew *crew);
 
-/* For workers: a block is sent or stored. */
-void vb__crew_count(struct vb__crew *crew, const struct vb__block *block);
+/* For workers: a block is sent or stored, by this message. */
+void vb__crew_count(struct vb__crew *crew, const struct vb__block *block,
+		    const struct vb__message *message);
 
 /* Says all notes that there are to say, however long that takes. Returns the failure. */
 int vb__crew_speak_out(struct vb__crew *crew);

@@ -157,9 +157,9 @@ static unsigned to_probe(const struct vb__governor *g)
 static double price(const struct vb__governor *g, unsigned rung)
 {
 	double more = (cost_of(g, rung) - cost_of(g, g->rung)) * (double)g->largest;
-	double queue = g->link > 0
-			       ? g->slots / 2 * (double)g->largest * ratio_of(g, g->rung) / g->link
-			       : 0;
+	double queue =
+		g->link > 0 ? g->slots / 2.0 * (double)g->largest * ratio_of(g, g->rung) / g->link
+			    : 0;
 
 	if (more <= 0)
 		return 0;

@@ -61,7 +61,16 @@ static int check(const struct vb_transfer_options *o, struct vb_error *err)
 		rc = check_range(err, "workers", o->workers, 0, VB_WORKERS_MAX);
 	if (rc == 0)
 		rc = check_range(err, "encrypt", (uint32_t)o->encrypt, 0, VB_ENCRYPT_NEVER);
+	if (rc == 0 && o->compress != VB_COMPRESS_AUTO && o->compress != VB_COMPRESS_NEVER)
+		rc = check_range(err, "compress", (uint32_t)o->compress, 0, VB_COMPRESS_MAX);
 	return rc;
+}
+
+static uint8_t pack_wish(int compress)
+{
+	return compress == VB_COMPRESS_AUTO    ? VB__PACK_AUTO
+	       : compress == VB_COMPRESS_NEVER ? VB__PACK_NEVER
+					       : (uint8_t)compress;
 }
 
 int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *o, struct vb_error *err)
@@ -78,6 +87,7 @@ int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *o, st
 		.bytes_per_second = o->max_bytes_per_second,
 		.fsync = o->fsync,
 		.encrypt = o->encrypt,
+		.pack = pack_wish(o->compress),
 		.direct = o->direct,
 		.wait_timeout_ms = o->wait_timeout_ms,
 		.stop_fd = o->stop_fd > 0 ? o->stop_fd : -1,
@@ -120,10 +130,12 @@ unsigned vb__plan_workers(const struct vb__plan *plan, bool computing)
 static uint32_t default_window(const struct vb__plan *plan, const struct defaults *d,
 			       const struct vb__terms *terms)
 {
-	bool computing = terms->seal & VB__SEAL_WANTED;
+	bool packing = terms->pack != VB__PACK_IF_ASKED && terms->pack != VB__PACK_NEVER;
+	bool computing = packing || terms->seal & VB__SEAL_WANTED;
 	unsigned workers = computing ? vb__plan_workers(plan, true) : 0;
+	unsigned rails = terms->rails ? terms->rails : 1;
 
-	return d->window + (workers + terms->rails - 1) / terms->rails;
+	return d->window + (workers + rails - 1) / rails;
 }
 
 void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *terms)
@@ -133,6 +145,7 @@ void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *t
 	terms->rails = (uint16_t)(plan->rails ? plan->rails : smaller(cpus(), d->rails_max));
 	terms->block_bytes = plan->block_bytes ? plan->block_bytes : d->block_bytes;
 	terms->seal = (uint8_t)vb__seal_wish(plan->encrypt);
+	terms->pack = plan->pack;
 	terms->window = default_window(plan, d, terms);
 	if (plan->window)
 		terms->window = plan->window;
@@ -147,6 +160,14 @@ static uint64_t slower(uint64_t a, uint64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
+/* What the sender says counts, unless that is nothing. */
+static uint8_t pack_agree(uint8_t senders, uint8_t receivers)
+{
+	if (senders == VB__PACK_NEVER || receivers == VB__PACK_NEVER)
+		return VB__PACK_IF_ASKED;
+	return senders ? senders : receivers;
+}
+
 void vb__plan_restrict(const struct vb__plan *plan, bool tcp, struct vb__terms *terms)
 {
 	if (plan->block_bytes)
@@ -156,6 +177,7 @@ void vb__plan_restrict(const struct vb__plan *plan, bool tcp, struct vb__terms *
 	else if (!tcp)
 		terms->window = smaller(terms->window, pinnable_window(terms));
 	terms->bytes_per_second = slower(terms->bytes_per_second, plan->bytes_per_second);
+	terms->pack = pack_agree(terms->pack, plan->pack);
 	terms->seal = (uint8_t)vb__seal_agree(vb__seal_wish(plan->encrypt), terms->seal);
 }
 

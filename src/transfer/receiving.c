@@ -49,7 +49,7 @@ static int store(struct receiving *r, struct vb__codec *codec, struct vb__messag
 		rc = r->sink->ops->put(r->sink, &block, block.flags & VB__BLOCK_HOLE ? NULL : data,
 				       err);
 	if (rc == 0)
-		vb__crew_count(&r->crew, &block);
+		vb__crew_count(&r->crew, &block, message);
 	return rc;
 }
 

@@ -9,6 +9,7 @@
 #include "transfer/codec.h"
 #include "transfer/crew.h"
 #include "transfer/engine.h"
+#include "transfer/governor.h"
 #include "transfer/pace.h"
 
 struct sending {
@@ -21,8 +22,9 @@ struct sending {
 	uint64_t claimed[VB_RAILS_MAX];
 	struct vb__pace pace;
 
-	uint64_t sent[VB_RAILS_MAX]; /* under the crew's lock */
+	uint64_t sent[VB_RAILS_MAX]; /* under the crew's lock, and so all below */
 	unsigned leaving;
+	struct vb__governor governor; /* of packing, where that is agreed on */
 };
 
 /* A block on its way. */
@@ -91,15 +93,51 @@ static void pass_turn(struct sending *s, const struct carried *c)
 	pthread_mutex_unlock(&s->crew.lock);
 }
 
+/* How hard is this block to be packed? */
+static int choose_level(struct sending *s, const struct carried *c)
+{
+	int level;
+
+	if (!s->crew.session->agreed.pack || c->block.flags & VB__BLOCK_HOLE)
+		return VB__LEVEL_OFF;
+	pthread_mutex_lock(&s->crew.lock);
+	level = vb__governor_choose(&s->governor);
+	pthread_mutex_unlock(&s->crew.lock);
+	return level;
+}
+
+/* Tells the governor what came of it; `work_ns` is all that the worker did for it. */
+static void note_effort(struct sending *s, const struct carried *c,
+			const struct vb__message *message, uint64_t work_ns)
+{
+	struct vb__effort effort = {
+		.level = message->level,
+		.plain = c->block.length,
+		.wire = message->len - VB__BLOCK_TRAILER,
+		.pack_ns = message->pack_ns,
+		.other_ns = work_ns - message->pack_ns,
+	};
+
+	if (!s->crew.session->agreed.pack || c->block.flags & VB__BLOCK_HOLE)
+		return;
+	effort.filled = vb__channel_filled(s->crew.session->rails[c->rail]);
+	pthread_mutex_lock(&s->crew.lock);
+	vb__governor_note(&s->governor, &effort, vb__now_ns());
+	pthread_mutex_unlock(&s->crew.lock);
+}
+
 static int carry(struct sending *s, struct carried *c, struct vb__codec *codec,
 		 struct vb_error *err)
 {
 	struct vb_channel *rail = s->crew.session->rails[c->rail];
 	struct vb__message message = { .bytes = c->loan.data, .rail = c->rail, .turn = c->turn };
+	uint64_t since = vb__now_ns(), work_ns;
 	int rc = s->source->ops->fill(s->source, c->loan.data, &c->block, err);
 
+	message.level = choose_level(s, c);
 	if (rc == 0)
 		rc = vb__codec_encode(codec, &c->block, &message, err);
+	work_ns = vb__now_ns() - since;
 	if (rc || !await_turn(s, c)) {
 		vb__channel_give_back_unsent(rail, &c->loan);
 		return rc;
@@ -108,7 +146,8 @@ static int carry(struct sending *s, struct carried *c, struct vb__codec *codec,
 	if (rc)
 		return rc;
 	pass_turn(s, c);
-	vb__crew_count(&s->crew, &c->block);
+	vb__crew_count(&s->crew, &c->block, &message);
+	note_effort(s, c, &message, work_ns);
 	return 0;
 }
 
@@ -161,6 +200,16 @@ static bool verdict_heard(const struct vb__crew *crew)
 	return crew->session->verdict_heard;
 }
 
+static void begin_packing(struct sending *s, unsigned workers)
+{
+	const struct vb__terms *agreed = &s->crew.session->agreed;
+
+	if (agreed->pack == VB__PACK_AUTO)
+		vb__governor_begin(&s->governor, workers, agreed->window * agreed->rails);
+	else
+		vb__governor_hold(&s->governor, agreed->pack);
+}
+
 /* The rails are up: everything, until the receiver has said how it went. */
 static void conduct(struct sending *s)
 {
@@ -169,6 +218,7 @@ static void conduct(struct sending *s)
 	struct vb_error err = { .code = VB_OK };
 	unsigned workers = vb__plan_workers(&session->plan, vb__codec_computes(session));
 
+	begin_packing(s, workers);
 	s->leaving = workers;
 	s->crew.start_ns = vb__now_ns();
 	s->pace.bytes_per_second = session->agreed.bytes_per_second;

@@ -21,6 +21,7 @@ struct vb__plan {
 	uint64_t bytes_per_second;
 	bool fsync;
 	enum vb_encrypt encrypt;
+	uint8_t pack; /* as in struct vb__terms */
 	enum vb_direct direct;
 	uint32_t wait_timeout_ms;
 	int stop_fd; /* -1: none */

@@ -37,7 +37,7 @@ int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, stru
 	int rc;
 
 	s->agreed = *ours;
-	s->agreed.seal = 0;
+	s->agreed.seal = s->agreed.pack = 0;
 	rc = vb__session_say(s, &words, err);
 	if (rc == 0)
 		rc = vb__session_expect(s, VB__WORDS_TERMS, &words, deadline(s), err);
@@ -49,7 +49,8 @@ int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, stru
 	     (!theirs->bytes_per_second || theirs->bytes_per_second > ours->bytes_per_second)) ||
 	    theirs->rails != ours->rails || theirs->block_bytes > ours->block_bytes ||
 	    theirs->window > ours->window ||
-	    (theirs->seal & VB__SEAL_WANTED && !(ours->seal & VB__SEAL_CAN)))
+	    (theirs->seal & VB__SEAL_WANTED && !(ours->seal & VB__SEAL_CAN)) ||
+	    theirs->pack == VB__PACK_NEVER || (theirs->pack && ours->pack == VB__PACK_NEVER))
 		return vb__fail(err, &(struct vb__failure){
 					     .code = VB_ERR_PROTOCOL,
 					     .operation = "agree with",
@@ -60,6 +61,7 @@ int vb__session_propose(struct vb_session *s, const struct vb__terms *ours, stru
 	s->agreed.window = theirs->window;
 	s->agreed.bytes_per_second = theirs->bytes_per_second;
 	s->agreed.seal = theirs->seal;
+	s->agreed.pack = theirs->pack;
 	return check_seal(s, err);
 }
 
@@ -194,11 +196,22 @@ static int check_rails(const struct vb_session *s, struct vb_error *err)
 	return 0;
 }
 
+static const char *describe_packing(uint8_t pack, char *text, size_t size)
+{
+	if (!pack)
+		return "";
+	if (pack == VB__PACK_AUTO)
+		return ", compressed where that is faster";
+	snprintf(text, size, ", compressed at level %u", pack);
+	return text;
+}
+
 int vb__session_open_rails(struct vb_session *s, bool sends, struct vb_error *err)
 {
 	struct vb__pass passes[VB_RAILS_MAX] = { { .depth = 0 } };
 	const char *cipher = vb_session_cipher(s);
 	size_t at = strlen(s->description);
+	char packing[64];
 	int rc = 0;
 
 	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++) {
@@ -213,9 +226,9 @@ int vb__session_open_rails(struct vb_session *s, bool sends, struct vb_error *er
 	for (unsigned i = 0; rc == 0 && i < s->rail_count && vb__session_is_tcp(s); i++)
 		vb__channel_stop_spinning(s->rails[i]);
 	snprintf(s->description + at, sizeof(s->description) - at,
-		 "; blocks of %u KiB, %u under way on each of %u rail%s, %s%s",
+		 "; blocks of %u KiB, %u under way on each of %u rail%s, %s%s%s",
 		 s->agreed.block_bytes >> 10, s->agreed.window, s->agreed.rails,
 		 s->agreed.rails == 1 ? "" : "s", cipher ? "sealed by " : "not encrypted",
-		 cipher ? cipher : "");
+		 cipher ? cipher : "", describe_packing(s->agreed.pack, packing, sizeof(packing)));
 	return rc;
 }

@@ -6,6 +6,15 @@
 #include "transfer/engine.h"
 #include "tree/tree_ends.h"
 
+/* What the engine knows better. */
+static void take_over(struct vb_tree_report *report, const struct vb_report *moved)
+{
+	report->elapsed_ns = moved->elapsed_ns;
+	report->moved_bytes = moved->bytes - moved->hole_bytes;
+	report->wire_bytes = moved->wire_bytes;
+	report->pack_ns = moved->pack_ns;
+}
+
 struct tree_supply {
 	struct vb__supply supply;
 	const char *const *paths;
@@ -39,7 +48,7 @@ int vb_session_send_tree(struct vb_session *session, const char *const *paths, s
 	struct vb_report moved = { .elapsed_ns = 0 };
 	int rc = vb__session_supply(session, &supply.supply, &moved, err);
 
-	local.elapsed_ns = moved.elapsed_ns;
+	take_over(&local, &moved);
 	if (report)
 		*report = local;
 	return rc;
@@ -77,7 +86,7 @@ int vb_session_receive_tree(struct vb_session *session, const char *path,
 	struct vb_report moved = { .elapsed_ns = 0 };
 	int rc = vb__session_demand(session, &demand.demand, &moved, err);
 
-	local.elapsed_ns = moved.elapsed_ns;
+	take_over(&local, &moved);
 	if (report)
 		*report = local;
 	return rc;

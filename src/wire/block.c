@@ -23,9 +23,11 @@ static void encode_hashed(uint8_t to[HASHED], const struct vb__block *block)
 
 uint64_t vb__block_hash(const struct vb__block *block, const void *data)
 {
+	struct vb__block unpacked = *block;
 	uint8_t trailer[HASHED];
 
-	encode_hashed(trailer, block);
+	unpacked.flags &= ~(uint32_t)VB__BLOCK_PACKED;
+	encode_hashed(trailer, &unpacked);
 	return XXH3_64bits_withSeed(data, vb__block_data_bytes(block),
 				    XXH3_64bits(trailer, sizeof(trailer)));
 }
@@ -36,9 +38,18 @@ void vb__block_encode(uint8_t to[VB__BLOCK_TRAILER], const struct vb__block *blo
 	vb__put64(to + HASHED, block->hash);
 }
 
+/* So many bytes of data came. */
+static bool is_length_right(const struct vb__block *block, size_t came)
+{
+	if (block->flags & VB__BLOCK_PACKED)
+		return came && came < block->length;
+	return came == vb__block_data_bytes(block);
+}
+
 bool vb__block_decode(struct vb__block *block, const uint8_t *message, size_t received)
 {
 	const uint8_t *trailer;
+	uint32_t kind;
 
 	if (received < VB__BLOCK_TRAILER)
 		return false;
@@ -50,12 +61,13 @@ bool vb__block_decode(struct vb__block *block, const uint8_t *message, size_t re
 		.flags = vb__get32(trailer + 20),
 		.hash = vb__get64(trailer + HASHED),
 	};
-	/* It is at most one of these. */
-	if (block->flags != 0 && block->flags != VB__BLOCK_HOLE &&
-	    block->flags != VB__BLOCK_OFFERS && block->flags != VB__BLOCK_PARCELS)
+	/* It is at most one of these, of which a hole has nothing to pack. */
+	kind = block->flags & ~(uint32_t)VB__BLOCK_PACKED;
+	if (kind != 0 && block->flags != VB__BLOCK_HOLE && kind != VB__BLOCK_OFFERS &&
+	    kind != VB__BLOCK_PARCELS)
 		return false;
 	if (vb__get64(trailer + 24) != 0)
 		return false;
 	return block->length && block->offset + block->length > block->offset &&
-	       vb__block_data_bytes(block) == received - VB__BLOCK_TRAILER;
+	       is_length_right(block, received - VB__BLOCK_TRAILER);
 }

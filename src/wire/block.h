@@ -17,6 +17,8 @@ enum vb__block_flag {
 	VB__BLOCK_HOLE = 1,    /* zeros that are not sent */
 	VB__BLOCK_OFFERS = 2,  /* of a tree: see wire/offer.h */
 	VB__BLOCK_PARCELS = 4, /* likewise */
+	VB__BLOCK_PACKED =
+		8, /* beside one of the last two, or alone: the data is packed, see packer.h */
 };
 
 struct vb__block {
@@ -33,15 +35,15 @@ static inline uint64_t vb__block_data_bytes(const struct vb__block *block)
 	return block->flags & VB__BLOCK_HOLE ? 0 : block->length;
 }
 
-/* Computes the hash from `data` and everything else in the block. */
+/* Computes the hash from `data`, unpacked, and everything else in the block, whether it is packed or not. */
 uint64_t vb__block_hash(const struct vb__block *block, const void *data);
 
 /* Writes the trailer to `to`, which is behind the data. */
 void vb__block_encode(uint8_t to[VB__BLOCK_TRAILER], const struct vb__block *block);
 
 /*
- * Reads the trailer of a message of `received` bytes; the data is at its start.
- * False: it makes no sense. The hash is not checked.
+ * Reads the trailer of a message of `received` bytes; the data is at its start, fewer bytes than
+ * the block's length if it is packed. False: it makes no sense. The hash is not checked.
  */
 bool vb__block_decode(struct vb__block *block, const uint8_t *message, size_t received);
 

@@ -28,7 +28,7 @@ static size_t encode_terms(uint8_t *to, const struct vb__terms *terms)
 	vb__put64(to + 15, terms->bytes_per_second);
 	vb__put64(to + 23, terms->total_bytes);
 	to[31] = terms->seal;
-	to[32] = 0;
+	to[32] = terms->pack;
 	return TERMS_BYTES;
 }
 
@@ -50,11 +50,13 @@ static bool decode_terms(struct vb__terms *terms, const uint8_t *from, size_t le
 		.bytes_per_second = vb__get64(from + 15),
 		.total_bytes = vb__get64(from + 23),
 		.seal = from[31],
+		.pack = from[32],
 	};
 	return terms->mode <= 0777 && terms->rails && terms->rails <= VB_RAILS_MAX &&
 	       terms->block_bytes >= VB_BLOCK_MIN && terms->block_bytes <= VB_BLOCK_MAX &&
 	       terms->block_bytes % VB_BLOCK_MIN == 0 && terms->window &&
-	       terms->window <= VB_WINDOW_MAX;
+	       terms->window <= VB_WINDOW_MAX &&
+	       (terms->pack <= VB_COMPRESS_MAX || terms->pack >= VB__PACK_NEVER);
 }
 
 static size_t encode_sum(uint8_t *to, const struct vb__sum *sum)

@@ -22,6 +22,13 @@ enum vb__words_kind {
 	VB__WORDS_NOTE = 6,    /* of a tree's receiver: answers, see wire/offer.h */
 };
 
+/* Besides the levels that may be asked for. */
+enum vb__pack_wish {
+	VB__PACK_IF_ASKED = 0, /* of an answer: blocks are not packed */
+	VB__PACK_NEVER = 254,
+	VB__PACK_AUTO = 255,
+};
+
 struct vb__terms {
 	bool sends; /* the one who says this sends, the other one receives */
 	bool sparse;
@@ -33,6 +40,7 @@ struct vb__terms {
 	uint64_t bytes_per_second; /* 0: no limit */
 	uint64_t total_bytes;	   /* UINT64_MAX: not known */
 	uint8_t seal;		   /* see transfer/seal.h; of an answer what holds */
+	uint8_t pack;		   /* a level or one of the below, likewise */
 };
 
 /* So far, or in all. */

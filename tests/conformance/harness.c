@@ -387,13 +387,27 @@ static int run_all(int *number, bool count_only)
 						      crew_tests,
 						      server_thread_tests,
 						      NULL };
-	static const struct test *const others[] = {
-		channel_tests,	      end_tests,     stranger_tests,	  fabric_tests,
-		lend_tests,	      memory_tests,  memory_bounds_tests, memory_order_tests,
-		pass_tests,	      stream_tests,  stream_direct_tests, stream_fault_tests,
-		transfer_tests,	      failure_tests, door_tests,	  server_tests,
-		server_trouble_tests, seal_tests,    dgram_tests,	  NULL
-	};
+	static const struct test *const others[] = { channel_tests,
+						     end_tests,
+						     stranger_tests,
+						     fabric_tests,
+						     lend_tests,
+						     memory_tests,
+						     memory_bounds_tests,
+						     memory_order_tests,
+						     pass_tests,
+						     stream_tests,
+						     stream_direct_tests,
+						     stream_fault_tests,
+						     transfer_tests,
+						     failure_tests,
+						     door_tests,
+						     server_tests,
+						     server_trouble_tests,
+						     seal_tests,
+						     pack_tests,
+						     dgram_tests,
+						     NULL };
 	int failed = run_lists(threads, number, count_only);
 
 	return failed + (arguments.threads_only ? 0 : run_lists(others, number, count_only));

@@ -104,8 +104,6 @@ static int bad_option(const struct arguments *a, int code, const char *word)
 
 static int bad_value(const struct arguments *a, const struct flag *flag, const char *value)
 {
-	if (flag->kind == FLAG_REFUSED)
-		return arguments_misused(a, "--%s: %s", flag->name, flag->wanted);
 	return arguments_misused(a, "--%s: '%.200s' is not %s", flag->name, value, flag->wanted);
 }
 

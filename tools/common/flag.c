@@ -67,8 +67,6 @@ const struct flag flags[] = {
 	  "go on with large files where an earlier try was interrupted (the default)" },
 	{ RDCP, 0, "no-resume", NULL, FLAG_SET, FIELD(tree.no_resume), 1, 0, NULL,
 	  "start them anew, and leave nothing of them behind" },
-	{ RDCP, 'z', "compress", NULL, FLAG_REFUSED, FIELD(request), 0, 0,
-	  "there is no compression yet; leave it out", NULL },
 
 	HEADLINE(RDCP, "The far side"),
 	{ RDCP, 'e', "rsh", "COMMAND", FLAG_TEXT, FIELD(rsh), 0, 0, "a command",
@@ -143,6 +141,10 @@ const struct flag flags[] = {
 	  "no, ask or require",
 	  "encrypt the data, with names and attributes: ask (what is meant without WHEN), "
 	  "require or no; -e is --rsh" },
+	{ ALL, 'z', "compress", "[LEVEL]", FLAG_COMPRESS, FIELD(options.compress), 1,
+	  VB_COMPRESS_MAX, "auto, no, or a level from 1 to 19",
+	  "compress what is sent: auto (as far as that is faster; what is meant without LEVEL), "
+	  "a level of zstd, or no; the sender's holds, and without this option the peer's" },
 	{ RDRECV | RDCP, 0, "fsync", NULL, FLAG_SET, FIELD(options.fsync), 1, 0, NULL,
 	  "success means that the data is on stable storage" },
 	{ ALL, 0, "direct", NULL, FLAG_SET, FIELD(options.direct), VB_DIRECT_ALWAYS, 0, NULL,
@@ -180,6 +182,8 @@ static const char *const encrypts[] = {
 	[VB_ENCRYPT_NEVER] = "no",  NULL,
 };
 
+static const char *const compressions[] = { "auto", "no", NULL };
+
 static int index_of(const char *const *names, const char *text, uint64_t *index)
 {
 	for (uint64_t i = 0; names[i]; i++) {
@@ -209,6 +213,13 @@ static int number_of(const struct flag *flag, const char *text, uint64_t *value)
 		return index_of(fabrics, text, value);
 	case FLAG_ENCRYPT:
 		return index_of(encrypts, text ? text : "ask", value);
+	case FLAG_COMPRESS:
+		if (text && index_of(compressions, text, value) != 0) {
+			result = quantity_count(text, value);
+			break;
+		}
+		*value = (uint64_t)(text && *value ? VB_COMPRESS_NEVER : VB_COMPRESS_AUTO);
+		return 0;
 	case FLAG_SIZE:
 		result = quantity_size(text, value);
 		break;

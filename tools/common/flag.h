@@ -9,18 +9,18 @@
 #include "common/arguments.h"
 
 enum flag_kind {
-	FLAG_SET,     /* takes no value; stores `least` */
-	FLAG_RAISE,   /* takes no value; one more than before, at least 1 */
-	FLAG_TEXT,    /* not empty */
-	FLAG_FABRIC,  /* by its name */
-	FLAG_ENCRYPT, /* no, ask or require; without a value ask */
-	FLAG_SIZE,    /* numbers, `least` to `most` */
-	FLAG_TIME,    /* to milliseconds */
+	FLAG_SET,      /* takes no value; stores `least` */
+	FLAG_RAISE,    /* takes no value; one more than before, at least 1 */
+	FLAG_TEXT,     /* not empty */
+	FLAG_FABRIC,   /* by its name */
+	FLAG_ENCRYPT,  /* no, ask or require; without a value ask */
+	FLAG_COMPRESS, /* auto, no, or `least` to `most`; without a value auto */
+	FLAG_SIZE,     /* numbers, `least` to `most` */
+	FLAG_TIME,     /* to milliseconds */
 	FLAG_COUNT,
-	FLAG_BITS,    /* takes no value; `least` is or-ed to what is there */
-	FLAG_RULE,    /* appended to a list, after the character `least` and a space */
-	FLAG_SSH,     /* appended to a list, after the option with the letter `least` */
-	FLAG_REFUSED, /* `wanted` says why */
+	FLAG_BITS, /* takes no value; `least` is or-ed to what is there */
+	FLAG_RULE, /* appended to a list, after the character `least` and a space */
+	FLAG_SSH,  /* appended to a list, after the option with the letter `least` */
 };
 
 struct flag {

@@ -61,6 +61,26 @@ void outcome_add_error(struct json *json, const struct vb_error *err)
 	json_close(json);
 }
 
+static double ratio(uint64_t bytes, uint64_t wire_bytes)
+{
+	return wire_bytes ? (double)bytes / (double)wire_bytes : 1;
+}
+
+void outcome_tell_packing(uint64_t bytes, uint64_t wire_bytes, uint64_t pack_ns)
+{
+	if (pack_ns)
+		console_note("sent as %" PRIu64 " bytes, compressed %.2f times, in %.3f s of all "
+			     "workers' time",
+			     wire_bytes, ratio(bytes, wire_bytes), (double)pack_ns / 1e9);
+}
+
+void outcome_add_packing(struct json *json, uint64_t bytes, uint64_t wire_bytes, uint64_t pack_ns)
+{
+	json_number(json, "wire_bytes", wire_bytes);
+	json_real(json, "compression_ratio", ratio(bytes, wire_bytes));
+	json_real(json, "compression_s", (double)pack_ns / 1e9);
+}
+
 static void tell_json(const struct outcome *outcome, enum exit_code code)
 {
 	const struct vb_report *report = &outcome->report;
@@ -78,6 +98,8 @@ static void tell_json(const struct outcome *outcome, enum exit_code code)
 	json_number(&json, "blocks", report->blocks);
 	json_real(&json, "elapsed_s", (double)report->elapsed_ns / 1e9);
 	json_number(&json, "bytes_per_s", quantity_speed(report->bytes, report->elapsed_ns));
+	outcome_add_packing(&json, report->bytes - report->hole_bytes, report->wire_bytes,
+			    report->pack_ns);
 	json_text(&json, "digest", code == EXIT_OK ? digest : NULL);
 	json_text(&json, "peer", outcome->peer[0] ? outcome->peer : NULL);
 	json_text(&json, "description", outcome->description[0] ? outcome->description : NULL);
@@ -100,6 +122,8 @@ static void tell_report(const struct vb_report *report)
 		     ": checked and stored by the receiver",
 		     report->bytes, report->blocks, report->blocks == 1 ? "" : "s", holes,
 		     report->digest);
+	outcome_tell_packing(report->bytes - report->hole_bytes, report->wire_bytes,
+			     report->pack_ns);
 
 	snprintf(line, sizeof(line), "Bandwidth %.3f GB/s\n",
 		 (double)quantity_speed(report->bytes, report->elapsed_ns) / 1e9);

@@ -24,6 +24,10 @@ struct json;
 /* Adds the error, if there is one, as the member "error". */
 void outcome_add_error(struct json *json, const struct vb_error *err);
 
+/* What compression came to, of `bytes` sent as `wire_bytes`; to people only if there was any. */
+void outcome_tell_packing(uint64_t bytes, uint64_t wire_bytes, uint64_t pack_ns);
+void outcome_add_packing(struct json *json, uint64_t bytes, uint64_t wire_bytes, uint64_t pack_ns);
+
 /* What an error is to the user: one line. */
 const char *outcome_error_line(const struct vb_error *err, char line[VB_ERROR_LINE_MAX]);
 

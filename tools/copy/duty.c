@@ -65,7 +65,10 @@ static void report_stream(struct vb_tree_report *to, const struct vb_report *fro
 	*to = (struct vb_tree_report){ .files = 1,
 				       .bytes = from->bytes,
 				       .sent_bytes = from->bytes - from->hole_bytes,
-				       .elapsed_ns = from->elapsed_ns };
+				       .elapsed_ns = from->elapsed_ns,
+				       .moved_bytes = from->bytes - from->hole_bytes,
+				       .wire_bytes = from->wire_bytes,
+				       .pack_ns = from->pack_ns };
 }
 
 static void move_stream(const struct duty *duty, struct vb_session *session, struct ending *ending)

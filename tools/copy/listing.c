@@ -170,6 +170,7 @@ static void sum_up_json(const struct ending *total, enum exit_code code)
 	json_number(&json, "resumed_bytes", report->resumed_bytes);
 	json_real(&json, "elapsed_s", (double)report->elapsed_ns / 1e9);
 	json_number(&json, "bytes_per_s", speed(report));
+	outcome_add_packing(&json, report->moved_bytes, report->wire_bytes, report->pack_ns);
 	json_text(&json, "peer", total->peer[0] ? total->peer : NULL);
 	json_text(&json, "description", total->description[0] ? total->description : NULL);
 	json_text(&json, "cipher", total->cipher[0] ? total->cipher : NULL);
@@ -231,6 +232,7 @@ void listing_sum_up(const struct listing *listing, const struct ending *total, e
 		say_partial(report);
 	if (console_verbosity() < 1 || total->err.code != VB_OK)
 		return;
+	outcome_tell_packing(report->moved_bytes, report->wire_bytes, report->pack_ns);
 	snprintf(line, sizeof(line), "Bandwidth %.3f GB/s\n", (double)speed(report) / 1e9);
 	console_write(line);
 }

@@ -60,6 +60,7 @@ static void pack_transfer(struct pack *pack, const struct vb_transfer_options *o
 	pack_number(pack, options->max_bytes_per_second, 8);
 	pack_number(pack, options->direct, 1);
 	pack_number(pack, options->encrypt, 1);
+	pack_number(pack, (uint64_t)(options->compress - VB_COMPRESS_NEVER), 1);
 }
 
 static void unpack_transfer(struct unpack *unpack, struct vb_transfer_options *options)
@@ -75,6 +76,8 @@ static void unpack_transfer(struct unpack *unpack, struct vb_transfer_options *o
 	options->max_bytes_per_second = unpack_number(unpack, 8);
 	options->direct = (enum vb_direct)unpack_upto(unpack, 1, VB_DIRECT_NEVER);
 	options->encrypt = (enum vb_encrypt)unpack_upto(unpack, 1, VB_ENCRYPT_NEVER);
+	options->compress = (int)unpack_upto(unpack, 1, VB_COMPRESS_MAX - VB_COMPRESS_NEVER) +
+			    VB_COMPRESS_NEVER;
 }
 
 void order_pack(struct pack *pack, const struct order *order)

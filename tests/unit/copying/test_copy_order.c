@@ -21,6 +21,7 @@ static struct pack sample(void)
 		.transfer = { .connection = { .fabric = VB_FABRIC_OFI, .family = AF_INET6 },
 			      .max_bytes_per_second = UINT64_MAX,
 			      .fsync = true,
+			      .compress = VB_COMPRESS_NEVER,
 			      .direct = VB_DIRECT_NEVER,
 			      .encrypt = VB_ENCRYPT_REQUIRE },
 		.invitation = { .port = 7, .secret = { 9 } },
@@ -55,6 +56,7 @@ static void an_order_survives(void **state)
 	assert_int_equal(order.transfer.connection.family, AF_INET6);
 	assert_true(order.transfer.max_bytes_per_second == UINT64_MAX);
 	assert_int_equal(order.transfer.encrypt, VB_ENCRYPT_REQUIRE);
+	assert_int_equal(order.transfer.compress, VB_COMPRESS_NEVER);
 	assert_int_equal(order.invitation.secret[0], 9);
 	order_free(&order);
 	free(pack.bytes);

@@ -51,6 +51,38 @@ static void hole_of_any_length_has_no_data(void **state)
 	assert_int_equal(got.length, UINT64_MAX);
 }
 
+static bool is_packed_as(uint32_t flags, uint64_t length, size_t came)
+{
+	struct vb__block block = { .length = length, .flags = VB__BLOCK_PACKED | flags }, got;
+	uint8_t message[DATA + VB__BLOCK_TRAILER] = { 0 };
+
+	vb__block_encode(message + came, &block);
+	return vb__block_decode(&got, message, came + VB__BLOCK_TRAILER);
+}
+
+static void packed_block_is_shorter_than_its_length(void **state)
+{
+	(void)state;
+	assert_true(is_packed_as(0, DATA, DATA - 1));
+	assert_true(is_packed_as(VB__BLOCK_OFFERS, UINT64_MAX, 1));
+	assert_true(is_packed_as(VB__BLOCK_PARCELS, 2, 1));
+	assert_false(is_packed_as(0, DATA, DATA));
+	assert_false(is_packed_as(0, DATA - 1, DATA));
+	assert_false(is_packed_as(0, DATA, 0));
+	assert_false(is_packed_as(VB__BLOCK_HOLE, DATA, 1));
+	assert_false(is_packed_as(VB__BLOCK_HOLE, DATA, 0));
+	assert_false(is_packed_as(VB__BLOCK_OFFERS | VB__BLOCK_PARCELS, DATA, 1));
+}
+
+static void hash_is_the_same_packed_or_not(void **state)
+{
+	struct vb__block block = { .offset = 5, .length = 4 }, packed = block;
+
+	(void)state;
+	packed.flags = VB__BLOCK_PACKED;
+	assert_true(vb__block_hash(&block, "data") == vb__block_hash(&packed, "data"));
+}
+
 static void every_flipped_bit_is_noticed(void **state)
 {
 	struct vb__block blocks[] = { { .offset = 4096, .length = DATA },
@@ -98,6 +130,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(block_comes_back_as_it_was_encoded),
 		cmocka_unit_test(hole_of_any_length_has_no_data),
+		cmocka_unit_test(packed_block_is_shorter_than_its_length),
+		cmocka_unit_test(hash_is_the_same_packed_or_not),
 		cmocka_unit_test(every_flipped_bit_is_noticed),
 		cmocka_unit_test(every_truncation_is_noticed),
 		cmocka_unit_test(empty_block_and_one_beyond_the_end_are_refused),

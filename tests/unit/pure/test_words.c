@@ -16,6 +16,7 @@ static const struct vb__terms good_terms = {
 	.window = VB_WINDOW_MAX,
 	.bytes_per_second = 0x0102030405060708,
 	.total_bytes = UINT64_MAX,
+	.pack = VB__PACK_AUTO,
 	.seal = 5,
 };
 
@@ -49,12 +50,13 @@ static void terms_come_back(void **state)
 	assert_int_equal(got.terms.window, VB_WINDOW_MAX);
 	assert_int_equal(got.terms.bytes_per_second, 0x0102030405060708);
 	assert_int_equal(got.terms.total_bytes, UINT64_MAX);
+	assert_int_equal(got.terms.pack, VB__PACK_AUTO);
 	assert_int_equal(got.terms.seal, 5);
 }
 
 static void terms_beyond_the_limits_are_refused(void **state)
 {
-	struct vb__terms bad[8];
+	struct vb__terms bad[10];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++)
@@ -67,6 +69,8 @@ static void terms_beyond_the_limits_are_refused(void **state)
 	bad[5].window = VB_WINDOW_MAX + 1;
 	bad[6].mode = 04755;
 	bad[7].block_bytes = VB_BLOCK_MIN + 1;
+	bad[8].pack = VB_COMPRESS_MAX + 1;
+	bad[9].pack = VB__PACK_NEVER - 1;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct vb__words words = { .kind = VB__WORDS_TERMS, .terms = bad[i] }, got;
 		uint8_t bytes[VB__WORDS_MAX];

@@ -111,6 +111,29 @@ static void encryption_has_its_value_behind_the_long_name_only(void **state)
 	arguments_free(&a);
 }
 
+static void compression_is_by_level_or_as_it_pays(void **state)
+{
+	static const struct {
+		const char *word;
+		int compress;
+	} cases[] = { { "-z", VB_COMPRESS_AUTO },
+		      { "--compress", VB_COMPRESS_AUTO },
+		      { "--compress=auto", VB_COMPRESS_AUTO },
+		      { "--compress=no", VB_COMPRESS_NEVER },
+		      { "--compress=1", 1 },
+		      { "--compress=19", 19 } };
+	struct arguments a;
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(PARSE(&a, RDRECV, false, "rdrecv", cases[i].word, "1", "k"), -1);
+		assert_int_equal(a.options.compress, cases[i].compress);
+		assert_string_equal(a.port, "1");
+	}
+	assert_int_equal(PARSE(&a, RDRECV, false, "rdrecv", "1", "k"), -1);
+	assert_int_equal(a.options.compress, 0);
+}
+
 static void a_key_from_elsewhere_leaves_its_place(void **state)
 {
 	struct arguments a;
@@ -157,6 +180,7 @@ int main(void)
 		cmocka_unit_test(options_reach_their_fields),
 		cmocka_unit_test(the_receivers_own_options_reach_their_fields),
 		cmocka_unit_test(encryption_has_its_value_behind_the_long_name_only),
+		cmocka_unit_test(compression_is_by_level_or_as_it_pays),
 		cmocka_unit_test(a_key_from_elsewhere_leaves_its_place),
 		cmocka_unit_test(dashes_begin_a_command_or_end_the_options),
 	};
