@@ -1,0 +1,44 @@
+# shellcheck shell=bash disable=SC2317,SC2329,SC2154,SC2034	# called by their names; variables of bench/run and bench/pipe.sh, or for them
+# Encrypted transfers beside those who do it otherwise, and what encryption costs; sourced by bench/run after pipe.sh, whose
+# contenders are pairs of functions NAME_recv OUT and NAME_send IN. $on stands before every program, for taskset.
+sealed_mib=${VB_BENCH_MIB:-2048}
+on=()
+
+plain_recv() { exec "${on[@]}" "$tools/rdrecv" -q --fabric ofi --bind "$pipe_at" $pipe_port benchkey "$1"; }
+plain_send() { exec "${on[@]}" "$tools/rdsend" -q --fabric ofi "$pipe_at" $pipe_port benchkey "$1"; }
+sealed_recv() { plain_recv "$@"; }
+sealed_send() { exec "${on[@]}" "$tools/rdsend" -q --encrypt=require --fabric ofi "$pipe_at" $pipe_port benchkey "$1"; }
+
+# What one would put before and behind nc; the key is no secret here.
+cipher=(openssl enc -aes-256-ctr -K "$(printf '%064d' 1)" -iv "$(printf '%032d' 2)")
+openssl_recv() { nc -l -N "$pipe_at" $pipe_port < /dev/null | "${cipher[@]}" -d > "$1"; }
+openssl_send() { "${cipher[@]}" -in "$1" | nc -N "$pipe_at" $pipe_port; }
+
+# rate NAME [CPUS]: GB/s of a contender with the file, into nothing
+rate() {
+	on=()
+	[ $# -lt 2 ] || on=(taskset -c "$2")
+	once "$1" file /dev/null | cut -d' ' -f1
+}
+
+# cost NAME CPUS: what it takes off the plain transfer, in percent; also in $lines
+cost() {
+	contest "$1, on CPU $2" GB/s higher 0.90 rate "$1" "$2" -- plain rate plain "$2"
+	tail -n 1 "$lines" | sed -n 's/.*"ratio":\([0-9.]*\).*/\1/p' | awk -v n="$1" -v c="$2" '{
+		printf "%-44s %12.0f %%\n", "cost of being " n ", on CPU " c, (1 - $1) * 100}'
+}
+
+bench_sealed() {
+	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=127.0.0.1 pipe_fabric=ofi pipe_mib=$sealed_mib
+	ssh_options=(-c aes128-gcm@openssh.com)
+	prepare_ssh
+	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
+	heading "encrypted, over loopback, $pipe_mib MiB on tmpfs into nothing, medians of $rounds; congestion control $(sysctl -n net.ipv4.tcp_congestion_control 2> /dev/null || echo '?')"
+	pipe_check sealed openssl ssh
+	contest "sealed" GB/s higher 3 rate sealed -- "ssh aes128-gcm" rate ssh
+	contest "sealed" GB/s higher 2 rate sealed -- "openssl enc | nc" rate openssl
+	cost sealed 0
+	[ "$(nproc)" -lt 2 ] || cost sealed 0,1
+	ssh_options=()
+	rm -rf "$pipe_dir"
+}
