@@ -352,19 +352,24 @@ static void sealed_tree_sender(struct side *side)
 	CHECK(seen_messages && !seen_names && !seen_contents);
 }
 
+/* What the fabric has no part in is tried over one of them. */
+#define ONCE .only = "ofi"
+
 const struct test seal_tests[] = {
 	{ "sealed_if_the_receiver_asks_on_all_rails", asking_receiver, willing_sender },
-	{ "sealed_if_the_sender_requires", willing_receiver, requiring_sender },
-	{ "sealed_from_the_door_to_its_guest", sending_door, receiving_guest },
 	{ "sealed_with_keys_that_are_replaced", long_receiver, long_sender },
-	{ "sender_that_requires_sends_nothing_unsealed", never_receiver, require_sender },
-	{ "receiver_that_requires_is_sent_nothing_unsealed", require_receiver, never_sender },
-	{ "sealed_block_that_is_left_out_is_noticed", wary_receiver, leaving_out_sender },
-	{ "sealed_last_block_that_is_left_out_is_noticed", wary_receiver, leaving_out_last_sender },
-	{ "sealed_block_that_is_repeated_is_noticed", wary_receiver, repeating_sender },
-	{ "sealed_last_block_that_is_repeated_is_noticed", wary_receiver, repeating_last_sender },
-	{ "sealed_blocks_that_are_exchanged_are_noticed", wary_receiver, exchanging_sender },
-	{ "plain_tree_shows_its_names", receive_tree, plain_tree_sender },
-	{ "sealed_tree_shows_neither_names_nor_contents", receive_tree, sealed_tree_sender },
+	{ "sealed_if_the_sender_requires", willing_receiver, requiring_sender, ONCE },
+	{ "sealed_from_the_door_to_its_guest", sending_door, receiving_guest, ONCE },
+	{ "sealed_or_not_sent_if_the_sender_requires", never_receiver, require_sender, ONCE },
+	{ "sealed_or_not_taken_if_the_receiver_requires", require_receiver, never_sender, ONCE },
+	{ "sealed_block_that_is_left_out_is_noticed", wary_receiver, leaving_out_sender, ONCE },
+	{ "sealed_last_block_that_is_left_out_is_noticed", wary_receiver, leaving_out_last_sender,
+	  ONCE },
+	{ "sealed_block_that_is_repeated_is_noticed", wary_receiver, repeating_sender, ONCE },
+	{ "sealed_last_block_that_is_repeated_is_noticed", wary_receiver, repeating_last_sender,
+	  ONCE },
+	{ "sealed_blocks_that_are_exchanged_are_noticed", wary_receiver, exchanging_sender, ONCE },
+	{ "sealed_tree_shows_neither_names_nor_contents", receive_tree, sealed_tree_sender, ONCE },
+	{ "tree_that_is_not_sealed_shows_both", receive_tree, plain_tree_sender, ONCE },
 	{ NULL },
 };

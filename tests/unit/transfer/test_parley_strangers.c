@@ -295,6 +295,14 @@ static void the_second_group_works_too(void **state)
 	}
 }
 
+/* Without an ephemeral exchange the key would decrypt what was recorded: who would have that gets nothing. */
+static void the_key_alone_is_never_enough_for_a_server(void **state)
+{
+	(void)state;
+	assert_refuses_server((struct manners){ .groups = "P-384", .key_without_dhe = true },
+			      VB_ERR_PROTOCOL);
+}
+
 static void servers_with_a_certificate_prove_nothing(void **state)
 {
 	(void)state;
@@ -502,6 +510,7 @@ int main(void)
 		cmocka_unit_test(another_version_is_told_at_both_ends),
 		cmocka_unit_test(a_client_takes_later_choices_among_versions),
 		cmocka_unit_test(the_second_group_works_too),
+		cmocka_unit_test(the_key_alone_is_never_enough_for_a_server),
 		cmocka_unit_test(servers_with_a_certificate_prove_nothing),
 		cmocka_unit_test(early_data_is_not_heard),
 		cmocka_unit_test(a_peer_may_change_its_keys_in_the_middle),
