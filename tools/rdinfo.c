@@ -113,7 +113,7 @@ static int check(const struct inquiry *inquiry)
 	struct findings findings = { .first = NULL };
 	int code;
 
-	facts_gather(&facts);
+	facts_gather(&facts, inquiry->options.fabric);
 	doctor_judge(&findings, &facts);
 	facts_free(&facts);
 	if (inquiry->host)

@@ -11,6 +11,7 @@
 #include "channel/channel_state.h"
 #include "channel/inside.h"
 #include "core/clock.h"
+#include "fabric/discovery.h"
 
 /* While there are other candidates, one must not take all the time. rdma_cm repeats a lost request after 4.3 s. */
 #define ATTEMPT_MS 5000u
@@ -233,6 +234,24 @@ static size_t add_answer(char *to, size_t size, const struct candidate *c, bool 
 				plain ? "" : ": ", a->cause);
 }
 
+/* Where verbs found no device, discovery knows better why: only now, as it has to open all devices. */
+static void explain_absence(struct candidate *c, unsigned count,
+			    const struct vb__settings *settings)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct vb__path_query query = { .peer = c[i].address,
+						      .device = settings->device };
+		struct vb_path *path;
+
+		if (c[i].answer.code != VB_ERR_NO_DEVICE || c[i].fabric->id != VB_FABRIC_VERBS ||
+		    vb__path_to(&query, &path, NULL) != 0)
+			continue;
+		if (path->fabric == VB_FABRIC_OFI)
+			snprintf(c[i].answer.cause, sizeof(c[i].answer.cause), "%s", path->why);
+		vb_path_free(path);
+	}
+}
+
 /* All answers on one line; code, native value and hint are those of the most telling one. */
 static int fail_all(struct vb_error *err, const struct candidate *c, unsigned count,
 		    const char *host, const char *port, uint32_t timeout_ms)
@@ -344,9 +363,11 @@ int vb__channel_connect(const char *host, const char *port, const struct vb__set
 		rc = try_all(candidates, count, settings, &deadline, channel);
 		if (rc > 0)
 			return 0;
-		if (rc < 0 || vb__now_ns() >= deadline || is_given_up(settings))
+		if (rc < 0 || vb__now_ns() >= deadline || is_given_up(settings)) {
+			explain_absence(candidates, count, settings);
 			return fail_all(err, candidates, count, host, port,
 					settings->connect_timeout_ms);
+		}
 		pause_before(deadline, round++);
 	}
 }

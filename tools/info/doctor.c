@@ -171,7 +171,13 @@ static void judge_providers(struct findings *to, const struct facts *f)
 
 static void judge_absence(struct findings *to, const struct facts *f)
 {
-	if (f->devices_failed.code)
+	if (f->fabric == VB_FABRIC_OFI)
+		return;
+	if (f->fabric == VB_FABRIC_VERBS && !f->devices_failed.code)
+		findings_add(to, FINDING_PROBLEM, "devices",
+			     "`rdma link add rxe0 type rxe netdev IF` makes one without hardware",
+			     "no RDMA device, and verbs was asked for");
+	else if (f->devices_failed.code)
 		findings_add(to, FINDING_PROBLEM, "devices", f->devices_failed.hint, "%s: %s",
 			     f->devices_failed.operation, f->devices_failed.cause);
 	else
@@ -192,6 +198,7 @@ void doctor_judge(struct findings *to, const struct facts *f)
 	} else {
 		judge_absence(to, f);
 	}
-	judge_providers(to, f);
+	if (f->fabric != VB_FABRIC_VERBS)
+		judge_providers(to, f);
 	judge_huge_pages(to, f);
 }

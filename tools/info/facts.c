@@ -164,17 +164,18 @@ static void note_huge_pages(struct facts *facts)
 		sscanf(strchr(line, '[') + 1, "%15[a-z]", facts->transparent);
 }
 
-void facts_gather(struct facts *facts)
+void facts_gather(struct facts *facts, enum vb_fabric fabric)
 {
-	*facts = (struct facts){ .netns = NETNS_UNKNOWN };
+	*facts = (struct facts){ .fabric = fabric };
 	note_memory(facts);
-	if (vb_device_list(&facts->devices, &facts->devices_failed) != 0)
+	if (fabric != VB_FABRIC_OFI && vb_device_list(&facts->devices, &facts->devices_failed) != 0)
 		facts->devices = NULL;
 	note_links(facts);
 	note_node(&facts->rdma_cm, "/dev/infiniband/rdma_cm");
 	note_netns(facts);
 	note_huge_pages(facts);
-	if (vb_provider_list(&facts->providers, &facts->providers_failed) != 0)
+	if (fabric != VB_FABRIC_VERBS &&
+	    vb_provider_list(&facts->providers, &facts->providers_failed) != 0)
 		facts->providers = NULL;
 	note_versions(facts);
 }

@@ -36,6 +36,7 @@ enum netns_mode {
 };
 
 struct facts {
+	enum vb_fabric fabric; /* the only one that matters; VB_FABRIC_AUTO: all */
 	char version[32], kernel[80];
 	char libibverbs[32], librdmacm[32]; /* versions; empty: not loaded */
 
@@ -59,8 +60,8 @@ struct facts {
 	struct vb_error providers_failed;
 };
 
-/* Looks at everything, which never fails as a whole. */
-void facts_gather(struct facts *facts);
+/* Looks at everything that matters to the fabric, which never fails as a whole. */
+void facts_gather(struct facts *facts, enum vb_fabric fabric);
 void facts_free(struct facts *facts);
 
 #endif

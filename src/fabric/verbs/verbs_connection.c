@@ -228,7 +228,8 @@ static int no_device_on_route(struct vb_error *err, int errnum, const struct vb_
 				     .operation = "rdma_resolve_addr",
 				     .object = peer->text,
 				     .cause = cause,
-				     .hint = "see `rdma link` and `ip route get ADDRESS`; give the "
+				     .hint = "see `rdinfo ADDRESS`, or `rdma link` and `ip route "
+					     "get ADDRESS`; give the "
 					     "peer's address on the RDMA network, or use the ofi "
 					     "fabric",
 			     });

@@ -136,6 +136,23 @@ static void a_machine_with_nothing_is_well_too(void **state)
 	assert_int_equal(findings_worst(&patient.findings), FINDING_OK);
 }
 
+static void what_does_not_matter_to_the_fabric_is_left_out(void **state)
+{
+	(void)state;
+	patient.facts.fabric = VB_FABRIC_VERBS;
+	snprintf(patient.provider.name, sizeof(patient.provider.name), "efa");
+	expect(FINDING_OK, "mlx5_0", "opens", NULL);
+	assert_int_equal(findings_worst(&patient.findings), FINDING_OK);
+	findings_free(&patient.findings);
+	patient.facts.devices = NULL;
+	patient.facts.link_count = 0;
+	expect(FINDING_PROBLEM, "devices", "no RDMA device, and verbs was asked for", "rxe0");
+	findings_free(&patient.findings);
+	patient.facts.fabric = VB_FABRIC_OFI;
+	expect(FINDING_PROBLEM, "libfabric", "no tcp provider", "FI_PROVIDER");
+	expect_worst(FINDING_PROBLEM, 1);
+}
+
 static void a_low_memlock_limit_is_told_with_need_and_remedy(void **state)
 {
 	(void)state;
@@ -345,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_healthy_machine_has_nothing_to_mend),
 		TEST(a_machine_with_nothing_is_well_too),
+		TEST(what_does_not_matter_to_the_fabric_is_left_out),
 		TEST(a_low_memlock_limit_is_told_with_need_and_remedy),
 		TEST(a_limit_that_is_just_enough_is_a_warning),
 		TEST(an_effective_capability_lifts_the_limit),
