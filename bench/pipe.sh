@@ -119,6 +119,16 @@ pipe_memory() {
 	echo "memory: rdsend $(awk '{printf "%s %.1f MiB ", $1, $2 / 1024}' "$pipe_dir/last.$side"), rdrecv $(awk '{printf "%s %.1f MiB ", $1, $2 / 1024}' "$pipe_dir/last.$pid")"
 }
 
+# What a pipe by itself carries, with nothing behind it: no contender that reads from one can be faster by much.
+bare_pipe() {
+	local start
+	for _ in $(seq "$rounds"); do
+		start=$EPOCHREALTIME
+		cat "$pipe_dir/data" | cat > /dev/null
+		awk -v s="$start" -v e="$EPOCHREALTIME" -v mib="$pipe_mib" 'BEGIN {printf "%.3f\n", mib * 1048576 / (e - s) / 1e9}'
+	done | median
+}
+
 bench_pipe() {
 	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX)
 	pipe_at=127.0.0.1 pipe_fabric=ofi pipe_target=1.2
@@ -129,6 +139,7 @@ bench_pipe() {
 	pipe_peers="nc socat mbuffer"
 	pipe_contest "file into /dev/null" file /dev/null ours nc socat mbuffer ssh
 	pipe_contest "pipe into /dev/null" pipe /dev/null ours nc socat mbuffer ssh
+	printf '%-28s %-10s %8s GB/s\n' "pipe into /dev/null" "cat | cat" "$(bare_pipe)"
 	pipe_peers=socat
 	pipe_contest "file into file" file "$pipe_dir/out" ours socat nc mbuffer
 	local t=$EPOCHREALTIME
