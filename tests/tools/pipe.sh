@@ -49,7 +49,12 @@ receive_into() {
 sends() {
 	local status=$1
 	shift
-	exits "$status" timeout "$patience_s" "$rdsend" "$@" >sender.out 2>sender.err
+	exits "$status" as_sender timeout "$patience_s" "$rdsend" "$@"
+}
+
+# Redirects the command alone: what bash itself says meanwhile, of a job that was killed, is no word of the sender.
+as_sender() {
+	"$@" >sender.out 2>sender.err
 }
 
 # send_on ARGUMENT...: the same in the background; sets $sender
