@@ -9,6 +9,7 @@
 #include <verbatim/error.h>
 #include <verbatim/memory.h>
 #include <verbatim/options.h>
+#include <verbatim/perf.h>
 #include <verbatim/server.h>
 #include <verbatim/stream.h>
 #include <verbatim/transfer.h>

@@ -18,6 +18,7 @@
 #define LONG_ONLY 256 /* what getopt_long returns for the flag of index 0 */
 
 #define RETRIES 5
+#define PERF_PORT "7472"
 
 /* HOST PORT KEY FILE. More are counted, but not kept. */
 #define WORDS_MAX 4
@@ -37,7 +38,17 @@ static void add_word(struct words *words, char *word)
 
 const char *tool_name(enum tool tool)
 {
-	return tool == RDSEND ? "rdsend" : tool == RDRECV ? "rdrecv" : "rdcp";
+	switch (tool) {
+	case RDSEND:
+		return "rdsend";
+	case RDRECV:
+		return "rdrecv";
+	case RDCP:
+		return "rdcp";
+	case RDPERF:
+		return "rdperf";
+	}
+	return "?";
 }
 
 int arguments_misused(const struct arguments *a, const char *format, ...)
@@ -299,6 +310,32 @@ static int finish_pipe(struct arguments *a, struct words *found, bool have_key, 
 	return code;
 }
 
+/* HOST, or none where this side serves or only draws. */
+static int finish_perf(struct arguments *a, struct words *words, char **rest)
+{
+	while (*rest)
+		add_word(words, *rest++);
+	if (words->count > 1)
+		return arguments_misused(a, "too many arguments");
+	a->host = words->count ? without_brackets(words->word[0]) : NULL;
+	if (a->host && !*a->host)
+		return arguments_misused(a, "HOST is empty");
+	if (a->serve && a->host)
+		return arguments_misused(a, "--serve takes no HOST: it waits for whoever comes");
+	if (a->runs.count && !a->svg)
+		return arguments_misused(a, "--add is about a chart: say --svg FILE, too");
+	if (a->serve && a->svg)
+		return arguments_misused(a, "--svg is for the side that asks");
+	if (!a->serve && !a->host && !a->runs.count)
+		return arguments_misused(a, "HOST is missing");
+	if (a->only_bandwidth && a->only_latency)
+		return arguments_misused(a, "give either --bw or --lat: without, it is both");
+	a->port = a->port ? a->port : PERF_PORT;
+	if (!port_is_fine(a->port, a->serve ? 0 : 1))
+		return arguments_misused(a, "--port: '%.200s' is not a port", a->port);
+	return -1;
+}
+
 int arguments_parse(struct arguments *a, enum tool tool, bool have_key, int argc, char **argv)
 {
 	struct words words = { .count = 0 };
@@ -310,6 +347,8 @@ int arguments_parse(struct arguments *a, enum tool tool, bool have_key, int argc
 		return code;
 	if (a->request != REQUEST_NONE)
 		return answer(a);
+	if (tool == RDPERF)
+		return finish_perf(a, &words, argv + optind);
 	return tool == RDCP ? finish_rdcp(a, argv + optind)
 			    : finish_pipe(a, &words, have_key, argv);
 }
@@ -319,4 +358,5 @@ void arguments_free(struct arguments *a)
 	list_free(&a->places);
 	list_free(&a->rules);
 	list_free(&a->ssh_options);
+	list_free(&a->runs);
 }

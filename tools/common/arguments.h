@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of rdsend, rdrecv and rdcp. */
+/* The command lines of the tools. */
 #ifndef TOOLS_ARGUMENTS_H
 #define TOOLS_ARGUMENTS_H
 
 #include <stdbool.h>
+#include <verbatim/perf.h>
 #include <verbatim/transfer.h>
 #include <verbatim/tree.h>
 
@@ -15,6 +16,7 @@ enum tool {
 	RDSEND = 1,
 	RDRECV = 2,
 	RDCP = 4,
+	RDPERF = 16,
 };
 
 enum request {
@@ -27,7 +29,7 @@ struct arguments {
 	enum tool tool;
 
 	/* NULL where not given. */
-	const char *host; /* rdsend's peer */
+	const char *host; /* the peer of rdsend and rdperf */
 	const char *port;
 	char *key;	  /* still as typed, in argv */
 	const char *file; /* NULL: stdin or stdout */
@@ -53,9 +55,16 @@ struct arguments {
 	struct list ssh_options; /* "-i", "file", ... */
 	bool no_fallback, stats;
 	uint32_t retries;
+
+	/* rdperf's. */
+	struct vb_perf_cell cell; /* without a size */
+	const char *size;
+	bool serve, only_bandwidth, only_latency;
+	const char *svg, *label;
+	struct list runs; /* files to draw as well */
 };
 
-/* "rdsend", "rdrecv", "rdcp". */
+/* "rdsend", "rdrecv", "rdcp", "rdperf". */
 const char *tool_name(enum tool tool);
 
 /*

@@ -5,34 +5,44 @@
 /* NULL where a tool has no such code. */
 static const struct {
 	enum exit_code code;
-	const char *of_pipe, *of_rdcp;
+	const char *of_pipe, *of_rdcp, *of_rdperf;
 } meanings[] = {
-	{ EXIT_OK, "everything has arrived and is stored", "everything is copied" },
-	{ EXIT_USAGE, "wrong usage", "wrong usage" },
-	{ EXIT_START, "the keys differ, or the key could not be read", "cannot start" },
-	{ EXIT_SOCKET, "cannot listen, or the connection was lost", "the connection was lost" },
+	{ EXIT_OK, "everything has arrived and is stored", "everything is copied",
+	  "everything is measured" },
+	{ EXIT_USAGE, "wrong usage", "wrong usage", "wrong usage, or no such measurement" },
+	{ EXIT_START, "the keys differ, or the key could not be read", "cannot start",
+	  "a device here or there cannot do it" },
+	{ EXIT_SOCKET, "cannot listen, or the connection was lost", "the connection was lost",
+	  "cannot listen, or the connection was lost" },
 	{ EXIT_FILE, "a file, pipe or command failed, here or at the peer",
-	  "a file failed, and nothing else could be copied" },
+	  "a file failed, and nothing else could be copied",
+	  "a file could not be read or written" },
 	{ EXIT_PROTOCOL, "protocol error, another version, or corrupted data",
-	  "protocol error, another version, or corrupted data" },
-	{ EXIT_INTERRUPTED, "interrupted, here or at the peer", "interrupted" },
+	  "protocol error, another version, or corrupted data",
+	  "the other side is no rdperf, or of another version; or corrupted data" },
+	{ EXIT_INTERRUPTED, "interrupted, here or at the peer", "interrupted",
+	  "interrupted, here or at the peer" },
 	{ EXIT_MEMORY, "not enough memory, or it may not be pinned",
+	  "not enough memory, or it may not be pinned",
 	  "not enough memory, or it may not be pinned" },
-	{ EXIT_PARTIAL, NULL, "some files could not be copied; the rest was" },
-	{ EXIT_VANISHED, NULL, "some files vanished before they were copied" },
-	{ EXIT_TIMEOUT, "time-out", "time-out" },
-	{ EXIT_CONNECT, "cannot connect", "cannot connect" },
-	{ EXIT_NOT_RUN, NULL, "rdcp at the far side may not be run" },
-	{ EXIT_NOT_FOUND, NULL, "rdcp at the far side is not found" },
+	{ EXIT_PARTIAL, NULL, "some files could not be copied; the rest was", NULL },
+	{ EXIT_VANISHED, NULL, "some files vanished before they were copied", NULL },
+	{ EXIT_TIMEOUT, "time-out", "time-out", "time-out" },
+	{ EXIT_CONNECT, "cannot connect", "cannot connect", "cannot connect" },
+	{ EXIT_NOT_RUN, NULL, "rdcp at the far side may not be run", NULL },
+	{ EXIT_NOT_FOUND, NULL, "rdcp at the far side is not found", NULL },
 };
 
-void exit_code_print(bool rdcp, FILE *out)
+void exit_code_print(enum tool tool, FILE *out)
 {
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
-		const char *meaning = rdcp ? meanings[i].of_rdcp : meanings[i].of_pipe;
+		const char *meaning = tool == RDCP     ? meanings[i].of_rdcp
+				      : tool == RDPERF ? meanings[i].of_rdperf
+						       : meanings[i].of_pipe;
 
 		if (meaning)
-			fprintf(out, "  %*d  %s\n", rdcp ? 3 : 2, (int)meanings[i].code, meaning);
+			fprintf(out, "  %*d  %s\n", tool == RDCP ? 3 : 2, (int)meanings[i].code,
+				meaning);
 	}
 }
 

@@ -3,9 +3,10 @@
 #ifndef TOOLS_EXIT_CODE_H
 #define TOOLS_EXIT_CODE_H
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <verbatim/error.h>
+
+#include "common/arguments.h"
 
 enum exit_code {
 	EXIT_OK = 0,
@@ -36,7 +37,7 @@ enum phase {
 
 enum exit_code exit_code_of(enum vb_err code, enum phase phase);
 
-/* The table of codes, for the help of rdcp or of the others. */
-void exit_code_print(bool rdcp, FILE *out);
+/* The table of codes, for the help. */
+void exit_code_print(enum tool tool, FILE *out);
 
 #endif

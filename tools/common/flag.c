@@ -12,6 +12,7 @@
 #define FIELD(name) offsetof(struct arguments, name), sizeof(((struct arguments *)0)->name)
 #define BOTH (RDSEND | RDRECV)
 #define ALL (BOTH | RDCP)
+#define EVERY (ALL | RDPERF)
 #define HEADLINE(tools, text)         \
 	{                             \
 		tools, .help = (text) \
@@ -90,28 +91,67 @@ const struct flag flags[] = {
 	{ RDCP, 0, "no-fallback", NULL, FLAG_SET, FIELD(no_fallback), 1, 0, NULL,
 	  "fail where no data connection can be made, rather than go through ssh" },
 
-	HEADLINE(ALL, "Connection"),
+	HEADLINE(RDPERF, "What is measured"),
+	{ RDPERF, 0, "op", "NAME", FLAG_OP, FIELD(cell.op), 0, 0,
+	  "send, write, write_imm, read, fetch_add or cas",
+	  "send (the default), write, write_imm (with immediate data), read, fetch_add or cas "
+	  "(compare and swap)" },
+	{ RDPERF, 0, "qp", "TYPE", FLAG_QP, FIELD(cell.qp), 0, 0, "rc, uc or ud",
+	  "the type of queue pair: rc (the default), uc (send, write, write_imm) or ud (send)" },
+	{ RDPERF, 's', "size", "SIZES", FLAG_TEXT, FIELD(size), 0, 0, "a size",
+	  "one (64K), several (2,64,1M), or a range in powers of two (2:8M, the default)" },
+	{ RDPERF, 0, "bw", NULL, FLAG_SET, FIELD(only_bandwidth), 1, 0, NULL,
+	  "only bandwidth: as much as the depth allows under way at once" },
+	{ RDPERF, 0, "lat", NULL, FLAG_SET, FIELD(only_latency), 1, 0, NULL,
+	  "only latency: one at a time, half of there and back; of reads and atomics until they are "
+	  "done" },
+	{ RDPERF, 0, "depth", "N", FLAG_COUNT, FIELD(cell.depth), 1, VB_PERF_DEPTH_MAX,
+	  "a number from 1 to 4096", "operations under way at once on each rail (16)" },
+	{ RDPERF, 0, "rails", "N", FLAG_COUNT, FIELD(cell.rails), 1, VB_PERF_RAILS_MAX,
+	  "a number from 1 to 16", "connections at once, for bandwidth (1)" },
+	{ RDPERF, 0, "bidir", NULL, FLAG_SET, FIELD(cell.both_ways), 1, 0, NULL,
+	  "bandwidth both ways at once, added up" },
+	{ RDPERF, 0, "poll", NULL, FLAG_SET, FIELD(cell.wait), VB_PERF_POLL, 0, NULL,
+	  "both sides spin for what completes (the default)" },
+	{ RDPERF, 0, "event", NULL, FLAG_SET, FIELD(cell.wait), VB_PERF_EVENT, 0, NULL,
+	  "both sides sleep until something completes" },
+	{ RDPERF, 'D', "duration", "SEC", FLAG_TIME, FIELD(cell.duration_ms), 1,
+	  VB_PERF_DURATION_MAX_MS, "a time above 0, of an hour at most",
+	  "so long for each number (0.5)" },
+	{ RDPERF, 'n', "count", "N", FLAG_COUNT, FIELD(cell.count), 1, UINT32_MAX, "a number",
+	  "so many operations on each rail, however long they take" },
+	{ RDPERF, 0, "check", NULL, FLAG_SET, FIELD(cell.check), 1, 0, NULL,
+	  "compare what arrives with what was sent, which costs time; of writes the last ones" },
+
+	HEADLINE(EVERY, "Connection"),
+	{ RDPERF, 0, "serve", NULL, FLAG_SET, FIELD(serve), 1, 0, NULL,
+	  "be the other side, for one client after another" },
+	{ RDPERF, 'p', "port", "PORT", FLAG_TEXT, FIELD(port), 0, 0, "a port",
+	  "of the side that serves (7472); data takes another one" },
+	{ RDPERF, 0, "bind", "ADDRESS", FLAG_TEXT, FIELD(bind), 0, 0, "an address",
+	  "with --serve: listen there only (all addresses)" },
 	{ RDRECV, 0, "bind", "ADDRESS", FLAG_TEXT, FIELD(bind), 0, 0, "an address",
 	  "listen there only (all addresses)" },
 	{ RDSEND, 0, "bind", "ADDRESS", FLAG_TEXT, FIELD(options.connection.source), 0, 0,
 	  "an address", "connect from this address of this machine (by the route)" },
-	{ ALL, '4', "ipv4", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET, 0, NULL,
+	{ EVERY, '4', "ipv4", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET, 0, NULL,
 	  "IPv4 only" },
-	{ ALL, '6', "ipv6", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET6, 0, NULL,
+	{ EVERY, '6', "ipv6", NULL, FLAG_SET, FIELD(options.connection.family), AF_INET6, 0, NULL,
 	  "IPv6 only" },
-	{ ALL, 0, "fabric", "NAME", FLAG_FABRIC, FIELD(options.connection.fabric), 0, 0,
+	{ EVERY, 0, "fabric", "NAME", FLAG_FABRIC, FIELD(options.connection.fabric), 0, 0,
 	  "verbs, ofi or auto",
 	  "verbs (RDMA), ofi (libfabric: TCP and others) or auto (verbs where there is a way)" },
-	{ ALL, 0, "device", "NAME", FLAG_TEXT, FIELD(options.connection.device), 0, 0,
+	{ EVERY, 0, "device", "NAME", FLAG_TEXT, FIELD(options.connection.device), 0, 0,
 	  "the name of a device", "only this RDMA device or libfabric provider" },
-	{ RDSEND, 0, "timeout", "SEC", FLAG_TIME, FIELD(options.connection.connect_timeout_ms), 1,
-	  UINT32_MAX, "a time above 0", "go on trying to connect for so long (10)" },
+	{ RDSEND | RDPERF, 0, "timeout", "SEC", FLAG_TIME,
+	  FIELD(options.connection.connect_timeout_ms), 1, UINT32_MAX, "a time above 0",
+	  "go on trying to connect for so long (10)" },
 	{ RDCP, 0, "timeout", "SEC", FLAG_TIME, FIELD(options.connection.connect_timeout_ms), 1,
 	  UINT32_MAX, "a time above 0", "go on trying each address of a host for so long (3)" },
 	{ RDRECV, 0, "timeout", "SEC", FLAG_TIME, FIELD(options.wait_timeout_ms), 0, UINT32_MAX,
 	  "a time", "give up if nobody with the key comes for so long (0: never)" },
-	{ ALL, 0, "peer-timeout", "SEC", FLAG_TIME, FIELD(options.connection.peer_timeout_ms), 200,
-	  UINT32_MAX, "a time of at least 0.2 seconds",
+	{ EVERY, 0, "peer-timeout", "SEC", FLAG_TIME, FIELD(options.connection.peer_timeout_ms),
+	  200, UINT32_MAX, "a time of at least 0.2 seconds",
 	  "a peer whose host is silent for so long is lost (10)" },
 	{ RDRECV, 0, "keep-listening", NULL, FLAG_SET, FIELD(keep_listening), 1, 0, NULL,
 	  "serve one transfer after another; one that fails is reported and the next one awaited. "
@@ -152,19 +192,32 @@ const struct flag flags[] = {
 	{ ALL, 0, "no-direct", NULL, FLAG_SET, FIELD(options.direct), VB_DIRECT_NEVER, 0, NULL,
 	  "files go through the page cache" },
 
+	HEADLINE(RDPERF, "Results, on stdout, and messages, on stderr"),
+	{ RDPERF, 0, "svg", "FILE", FLAG_TEXT, FIELD(svg), 0, 0, "the name of a file",
+	  "draw a chart of it" },
+	{ RDPERF, 0, "add", "FILE", FLAG_ADD, FIELD(runs), 0, 0, "the name of a file",
+	  "into the same chart: what an earlier --json has written; again for more. Without HOST "
+	  "only these" },
+	{ RDPERF, 0, "label", "TEXT", FLAG_TEXT, FIELD(label), 0, 0, "a text",
+	  "what the chart calls this run (how it was measured)" },
+	{ RDPERF, 0, "json", NULL, FLAG_SET, FIELD(json), 1, 0, NULL,
+	  "results in JSON, an object a line, and messages, too" },
+	{ RDPERF, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
+	  "say what was chosen and, serving, who comes; -vvv: more" },
+
 	HEADLINE(ALL, "Messages, all on stderr"),
 	{ RDCP, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
 	  "list what is copied, say what was chosen, and the bandwidth; -vv, -vvv: more" },
 	{ BOTH, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
 	  "say what was chosen, what arrived, and the bandwidth; -vv, -vvv: more" },
-	{ ALL, 'q', "quiet", NULL, FLAG_SET, FIELD(verbosity), (uint64_t)-1, 0, NULL,
+	{ EVERY, 'q', "quiet", NULL, FLAG_SET, FIELD(verbosity), (uint64_t)-1, 0, NULL,
 	  "say nothing but errors" },
 	{ RDCP, 0, "stats", NULL, FLAG_SET, FIELD(stats), 1, 0, NULL, "end with a summary" },
 	{ ALL, 0, "json", NULL, FLAG_SET, FIELD(json), 1, 0, NULL,
 	  "say everything in JSON, an object a line: progress every second, a summary at the end" },
-	{ ALL, 'h', "help", NULL, FLAG_SET, FIELD(request), REQUEST_HELP, 0, NULL,
+	{ EVERY, 'h', "help", NULL, FLAG_SET, FIELD(request), REQUEST_HELP, 0, NULL,
 	  "print this on stdout" },
-	{ ALL, 0, "version", NULL, FLAG_SET, FIELD(request), REQUEST_VERSION, 0, NULL,
+	{ EVERY, 0, "version", NULL, FLAG_SET, FIELD(request), REQUEST_VERSION, 0, NULL,
 	  "print the version on stdout" },
 	{ 0 },
 };
@@ -183,6 +236,23 @@ static const char *const encrypts[] = {
 };
 
 static const char *const compressions[] = { "auto", "no", NULL };
+
+static const char *const ops[] = {
+	[VB_PERF_SEND] = "send",
+	[VB_PERF_WRITE] = "write",
+	[VB_PERF_WRITE_IMM] = "write_imm",
+	[VB_PERF_READ] = "read",
+	[VB_PERF_FETCH_ADD] = "fetch_add",
+	[VB_PERF_CAS] = "cas",
+	NULL,
+};
+
+static const char *const qps[] = {
+	[VB_PERF_RC] = "rc",
+	[VB_PERF_UC] = "uc",
+	[VB_PERF_UD] = "ud",
+	NULL,
+};
 
 static int index_of(const char *const *names, const char *text, uint64_t *index)
 {
@@ -220,6 +290,10 @@ static int number_of(const struct flag *flag, const char *text, uint64_t *value)
 		}
 		*value = (uint64_t)(text && *value ? VB_COMPRESS_NEVER : VB_COMPRESS_AUTO);
 		return 0;
+	case FLAG_OP:
+		return index_of(ops, text, value);
+	case FLAG_QP:
+		return index_of(qps, text, value);
 	case FLAG_SIZE:
 		result = quantity_size(text, value);
 		break;
@@ -263,6 +337,8 @@ static int add_option(struct list *list, const struct flag *flag, const char *va
 
 static int add_to_list(const struct flag *flag, struct list *list, const char *text)
 {
+	if (flag->kind == FLAG_ADD)
+		return *text ? list_add(list, text) : -1;
 	return flag->kind == FLAG_RULE ? add_rule(list, (char)flag->least, text)
 				       : add_option(list, flag, text);
 }
@@ -272,7 +348,7 @@ int flag_set(const struct flag *flag, struct arguments *arguments, const char *t
 	char *field = (char *)arguments + flag->offset;
 	uint64_t value = 0;
 
-	if (flag->kind == FLAG_RULE || flag->kind == FLAG_SSH)
+	if (flag->kind == FLAG_RULE || flag->kind == FLAG_SSH || flag->kind == FLAG_ADD)
 		return add_to_list(flag, (struct list *)(void *)field, text);
 
 	if (flag->kind == FLAG_RAISE) {

@@ -15,12 +15,15 @@ enum flag_kind {
 	FLAG_FABRIC,   /* by its name */
 	FLAG_ENCRYPT,  /* no, ask or require; without a value ask */
 	FLAG_COMPRESS, /* auto, no, or `least` to `most`; without a value auto */
-	FLAG_SIZE,     /* numbers, `least` to `most` */
-	FLAG_TIME,     /* to milliseconds */
+	FLAG_OP,       /* by its name, of rdperf */
+	FLAG_QP,
+	FLAG_SIZE, /* numbers, `least` to `most` */
+	FLAG_TIME, /* to milliseconds */
 	FLAG_COUNT,
 	FLAG_BITS, /* takes no value; `least` is or-ed to what is there */
 	FLAG_RULE, /* appended to a list, after the character `least` and a space */
 	FLAG_SSH,  /* appended to a list, after the option with the letter `least` */
+	FLAG_ADD,  /* appended to a list */
 };
 
 struct flag {

@@ -73,6 +73,24 @@ static const char recv_example[] = "\n"
 				   "Example, for 'rdsend -k key HOST 7471 picture.raw' elsewhere:\n"
 				   "  rdrecv -k key 7471 picture.raw\n";
 
+static const char perf_intro[] =
+	"Usage: rdperf --serve [OPTION]...\n"
+	"       rdperf [OPTION]... HOST\n"
+	"       rdperf --svg FILE --add RUN.json [--add RUN.json]...\n"
+	"\n"
+	"Measures bandwidth, message rate and latency by size between here and HOST,\n"
+	"where 'rdperf --serve' runs: over RDMA or, where there is none, over TCP. What\n"
+	"counts are the device's own operations. There is no key: whoever reaches the\n"
+	"port of the serving side can have it measure.\n";
+
+static const char perf_example[] =
+	"\n"
+	"Examples, after 'rdperf --serve' at the host other:\n"
+	"  rdperf other\n"
+	"  rdperf --op write --size 4K,64K,1M --depth 64 --duration 2 other\n"
+	"  rdperf --json other >poll.json; rdperf --event --svg both.svg \\\n"
+	"    --label sleeping --add poll.json other\n";
+
 /* Goes on at `column` of a line, and later lines begin at COLUMN. */
 static void wrap(FILE *out, const char *text, size_t column)
 {
@@ -114,6 +132,7 @@ static const struct {
 	[RDSEND] = { send_intro, key_text, send_example },
 	[RDRECV] = { recv_intro, key_text, recv_example },
 	[RDCP] = { copy_intro, "", copy_example },
+	[RDPERF] = { perf_intro, "", perf_example },
 };
 
 void help_print(enum tool tool, FILE *out)
@@ -130,6 +149,6 @@ void help_print(enum tool tool, FILE *out)
 	}
 	fputs(units_text, out);
 	fputs("\nExit codes:\n", out);
-	exit_code_print(tool == RDCP, out);
+	exit_code_print(tool, out);
 	fputs(texts[tool].example, out);
 }

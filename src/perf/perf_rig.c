@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rigs: making the connections, and looking around while they are used. */
+#include "perf/perf_rig.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "core/clock.h"
+
+#define TICK_MS 20u
+#define SHOW_MS 200u
+#define SLEEP_MS 100
+#define SLEEP_FOR_LEDGER_MS 1
+#define CONNECT_MS 10000u
+
+/* After a connection broke: so long for the other side to say why. */
+#define EXPLAIN_MS 1500u
+
+int vb__perf_rig_plan(struct vb__perf_rig *rig, struct vb__perf_talk *talk, bool serves,
+		      const struct vb_perf_cell *cell, const struct vb__settings *settings,
+		      struct vb_error *err)
+{
+	bool answers = cell->kind == VB_PERF_LATENCY && cell->op != VB_PERF_READ &&
+		       !vb__perf_is_atomic(cell->op);
+
+	*rig = (struct vb__perf_rig){
+		.plan = {
+			.cell = *cell,
+			.settings = settings,
+			.is_target = serves || cell->both_ways || answers,
+		},
+		.talk = talk,
+		.serves = serves,
+	};
+	return vb__perf_layout(&rig->plan.cell, &rig->plan.layout, err);
+}
+
+void vb__perf_rig_close(struct vb__perf_rig *rig)
+{
+	for (unsigned i = 0; rig && i < rig->plan.cell.rails; i++)
+		vb__perf_rail_close(&rig->plan, &rig->rails[i]);
+}
+
+/* ---- Connecting ---- */
+
+int vb__perf_rig_open(struct vb__perf_rig *rig, const struct vb__fabric *fabric,
+		      const struct vb__address *there, struct vb_error *err)
+{
+	struct vb__ep_attr attr = vb__perf_rail_attr(&rig->plan);
+	uint64_t deadline = vb__now_ns() + vb__ms(CONNECT_MS);
+	int rc = 0;
+
+	for (; rc == 0 && rig->count < rig->plan.cell.rails; rig->count++) {
+		struct vb__perf_rail *rail = &rig->rails[rig->count];
+
+		rc = vb__ep_open(fabric, &attr, there, deadline, &rail->ep, err);
+		if (rc == 0)
+			rc = vb__perf_rail_equip(&rig->plan, rail, err);
+	}
+	return rc;
+}
+
+static int fail_foreign(const struct vb__ep *ep, struct vb_error *err)
+{
+	return vb__fail(err,
+			&(struct vb__failure){
+				.code = VB_ERR_PROTOCOL,
+				.operation = "connect to",
+				.object = ep->peer,
+				.cause = "what answered is not the other side of this measurement",
+			});
+}
+
+static int connect_rail(struct vb__perf_rig *rig, unsigned number, uint64_t deadline_ns,
+			struct vb_error *err)
+{
+	struct vb__perf_rail *rail = &rig->rails[number];
+	struct vb__perf_pass pass = vb__perf_rail_pass(&rig->plan, rail, number);
+	uint8_t bytes[VB__PERF_PASS];
+	int rc;
+
+	vb__perf_pass_encode(bytes, &pass);
+	rc = vb__ep_connect(rail->ep, bytes, sizeof(bytes), deadline_ns, err);
+	if (rc)
+		return rc;
+	if (!vb__perf_pass_decode(&rail->peer, rail->ep->peer_data, rail->ep->peer_data_len) ||
+	    rail->peer.key != rig->plan.key)
+		return fail_foreign(rail->ep, err);
+	return rail->ep->caps & VB__CAP_CONNECTOR_FIRST ? vb__perf_rail_open_talk(rail, err) : 0;
+}
+
+/* A broken connection is often only the consequence of what the other side is about to say. */
+static int explain(struct vb__perf_rig *rig, const struct vb_error *broken, struct vb_error *err)
+{
+	struct vb_error said = { .code = VB_OK };
+	uint64_t deadline = vb__now_ns() + vb__ms(EXPLAIN_MS);
+	struct vb__perf_word word;
+
+	if (broken->code == VB_ERR_INTERRUPTED || rig->heard)
+		return vb__fail_again(err, broken);
+	if (vb__perf_await(rig->talk, VB__PERF_REFUSED, deadline, &word, &said) == 0 ||
+	    said.code == VB_ERR_TIMEOUT || said.code == VB_ERR_PROTOCOL)
+		return vb__fail_again(err, broken);
+	return vb__fail_again(err, &said);
+}
+
+int vb__perf_rig_connect(struct vb__perf_rig *rig, uint64_t key, struct vb_error *err)
+{
+	uint64_t deadline = vb__now_ns() + vb__ms(CONNECT_MS);
+	struct vb_error broken = { .code = VB_OK };
+	int rc = 0;
+
+	rig->plan.key = key;
+	for (unsigned i = 0; rc == 0 && i < rig->count; i++)
+		rc = connect_rail(rig, i, deadline, &broken);
+	return rc ? explain(rig, &broken, err) : 0;
+}
+
+/* ---- Accepting ---- */
+
+static int take_request(struct vb__perf_rig *rig, struct vb__request *request, struct vb_error *err)
+{
+	struct vb__ep_attr attr = vb__perf_rail_attr(&rig->plan);
+	struct vb__perf_rail *rail;
+	struct vb__perf_pass pass;
+	uint8_t bytes[VB__PERF_PASS];
+	int rc;
+
+	if (!vb__perf_pass_decode(&pass, request->data, request->data_len) ||
+	    pass.key != rig->plan.key || pass.rail >= rig->plan.cell.rails ||
+	    rig->rails[pass.rail].ep) {
+		vb__request_reject(request, NULL, 0);
+		return 0;
+	}
+	rail = &rig->rails[pass.rail];
+	rc = vb__ep_accept_open(request, &attr, &rail->ep, err);
+	if (rc == 0)
+		rc = vb__perf_rail_equip(&rig->plan, rail, err);
+	if (rc)
+		return rc;
+	rail->peer = pass;
+	rail->expects_opening = rail->ep->caps & VB__CAP_CONNECTOR_FIRST;
+	pass = vb__perf_rail_pass(&rig->plan, rail, pass.rail);
+	vb__perf_pass_encode(bytes, &pass);
+	rig->count++;
+	return vb__ep_accept(rail->ep, bytes, sizeof(bytes), err);
+}
+
+/* How many stand; negative if one has failed. */
+static int look_at_rails(struct vb__perf_rig *rig, struct vb_error *err)
+{
+	int standing = 0;
+
+	for (unsigned i = 0; i < rig->plan.cell.rails; i++) {
+		struct vb__perf_rail *rail = &rig->rails[i];
+		int rc = rail->ep ? vb__perf_rail_poll(&rig->plan, rail, err) : 0;
+
+		if (rc >= 0 && rail->ep)
+			rc = vb__perf_rail_repay(&rig->plan, rail, err);
+		if (rc < 0)
+			return rc;
+		standing += rail->ep && rail->ep->state == VB__EP_UP && !rail->expects_opening;
+	}
+	return standing;
+}
+
+/* True if it was safe to sleep, and something may be there now. */
+static void sleep_on_all(struct vb__perf_rig *rig, struct vb__pep *pep)
+{
+	struct pollfd fds[VB_PERF_RAILS_MAX + 3];
+	nfds_t n = 0;
+
+	for (unsigned i = 0; i < rig->plan.cell.rails; i++) {
+		if (!rig->rails[i].ep)
+			continue;
+		if (vb__ep_arm(rig->rails[i].ep) != 0)
+			return;
+		fds[n++] = (struct pollfd){ .fd = rig->rails[i].ep->wait_fd, .events = POLLIN };
+	}
+	if (pep) {
+		if (vb__pep_arm(pep) != 0)
+			return;
+		fds[n++] = (struct pollfd){ .fd = pep->wait_fd, .events = POLLIN };
+	}
+	fds[n++] = (struct pollfd){ .fd = rig->talk->stop_fd, .events = POLLIN };
+	/* A word that nobody has taken yet keeps it readable. */
+	fds[n] = (struct pollfd){ .fd = rig->talk->quiet ? vb_channel_fd(rig->talk->channel) : -1,
+				  .events = POLLIN };
+	if (poll(fds, n + 1, rig->awaits_ledger ? SLEEP_FOR_LEDGER_MS : SLEEP_MS) > 0 &&
+	    fds[n].revents)
+		rig->talk->quiet = false;
+}
+
+int vb__perf_rig_accept(struct vb__perf_rig *rig, struct vb__pep *pep, struct vb_error *err)
+{
+	uint64_t deadline = vb__now_ns() + vb__ms(CONNECT_MS);
+	struct vb__request *request;
+	int rc;
+
+	for (;;) {
+		while ((rc = vb__pep_next(pep, &request, err)) > 0) {
+			rc = take_request(rig, request, err);
+			if (rc)
+				return rc;
+		}
+		if (rc == 0)
+			rc = look_at_rails(rig, err);
+		if (rc < 0 || rc == (int)rig->plan.cell.rails)
+			return rc < 0 ? rc : 0;
+		rc = vb__perf_rig_tick(rig, err);
+		if (rc)
+			return rc;
+		if (vb__now_ns() > deadline)
+			return vb__fail(err, &(struct vb__failure){
+						     .code = VB_ERR_TIMEOUT,
+						     .operation = "measure",
+						     .cause = "the data connections did not come",
+					     });
+		sleep_on_all(rig, pep);
+	}
+}
+
+/* ---- Looking around ---- */
+
+uint64_t vb__perf_rig_posted(const struct vb__perf_rig *rig)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < rig->count; i++)
+		sum += rig->rails[i].posted;
+	return sum;
+}
+
+uint64_t vb__perf_rig_arrived(const struct vb__perf_rig *rig)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < rig->count; i++)
+		sum += rig->rails[i].arrived;
+	return sum;
+}
+
+static void show(struct vb__perf_rig *rig, uint64_t now)
+{
+	uint64_t messages = vb__perf_rig_posted(rig);
+	struct vb_perf_progress progress = {
+		.elapsed_ns = rig->begun_ns ? vb__now_ns() - rig->begun_ns : 0,
+		.messages = messages,
+		.bytes = messages * rig->plan.cell.bytes,
+	};
+
+	if (!rig->talk->progress || now - rig->shown_ns < vb__ms(SHOW_MS))
+		return;
+	rig->shown_ns = now;
+	rig->talk->progress(rig->talk->progress_arg, &progress);
+}
+
+/* Only the word that it is done is expected meanwhile. */
+static int listen_in(struct vb__perf_rig *rig, struct vb_error *err)
+{
+	enum vb__perf_word_kind expected = rig->serves ? VB__PERF_DONE : VB__PERF_FIGURES;
+	int rc;
+
+	if (rig->heard)
+		return 0;
+	rc = vb__perf_hear(rig->talk, &rig->word, err);
+	if (rc <= 0)
+		return rc;
+	if (rig->word.kind != expected)
+		return fail_foreign(rig->rails[0].ep, err);
+	rig->heard = true;
+	return 0;
+}
+
+int vb__perf_rig_tick(struct vb__perf_rig *rig, struct vb_error *err)
+{
+	uint64_t now = vb__now_coarse_ns();
+	int rc;
+
+	if (now - rig->ticked_ns < vb__ms(TICK_MS))
+		return 0;
+	rig->ticked_ns = now;
+	show(rig, now);
+	rc = vb__perf_stopped(rig->talk, err);
+	return rc ? rc : listen_in(rig, err);
+}
+
+int vb__perf_rig_idle(struct vb__perf_rig *rig, bool asleep, struct vb_error *err)
+{
+	int rc = vb__perf_rig_tick(rig, err);
+
+	if (rc || !asleep)
+		return rc;
+	if (!rig->talk->quiet)
+		rc = listen_in(rig, err);
+	if (rc == 0)
+		sleep_on_all(rig, NULL);
+	return rc;
+}
+
+int vb__perf_rig_say_done(struct vb__perf_rig *rig, struct vb_error *err)
+{
+	struct vb__perf_word done = { .kind = VB__PERF_DONE };
+
+	done.figures.messages = vb__perf_rig_posted(rig);
+	return rig->serves ? 0 : vb__perf_say(rig->talk, &done, err);
+}
+
+/* ---- Running ---- */
+
+static uint64_t cpu_now(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
+	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
+}
+
+static bool is_answered(const struct vb_perf_cell *cell)
+{
+	return cell->op != VB_PERF_READ && !vb__perf_is_atomic(cell->op);
+}
+
+int vb__perf_rig_run(struct vb__perf_rig *rig, struct vb_error *err)
+{
+	const struct vb_perf_cell *cell = &rig->plan.cell;
+	uint64_t cpu = cpu_now(), wall = vb__now_ns();
+	struct vb_error broken = { .code = VB_OK };
+	int rc;
+
+	rig->ticked_ns = rig->shown_ns = rig->busy_ns = vb__now_coarse_ns();
+	if (cell->kind == VB_PERF_BANDWIDTH || (rig->serves && !is_answered(cell)))
+		rc = vb__perf_flow(rig, &broken);
+	else
+		rc = rig->serves ? vb__perf_pong(rig, &broken) : vb__perf_ping(rig, &broken);
+	rig->cpu_ns = cpu_now() - cpu;
+	rig->wall_ns = vb__now_ns() - wall;
+	for (unsigned i = 0; rc == 0 && i < rig->count; i++)
+		vb__perf_rail_check_memory(&rig->plan, &rig->rails[i]);
+	return rc ? explain(rig, &broken, err) : 0;
+}

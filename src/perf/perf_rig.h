@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rig: everything that one side needs to measure one cell, and the loops that do it. */
+#ifndef VB_PERF_RIG_H
+#define VB_PERF_RIG_H
+
+#include "perf/histogram.h"
+#include "perf/perf_rail.h"
+#include "perf/perf_talk.h"
+
+struct vb__perf_rig {
+	struct vb__perf_plan plan;
+	struct vb__perf_talk *talk;
+	bool serves;
+	unsigned count;
+	struct vb__perf_rail rails[VB_PERF_RAILS_MAX];
+
+	/* What came of it. */
+	uint64_t begun_ns, sent_ns; /* of sending: the first post, the last completion */
+	uint64_t cpu_ns, wall_ns;   /* of all of it */
+	uint64_t lost;		    /* pings that were not answered */
+	struct vb__histogram times; /* of latency */
+	struct vb__perf_word word;  /* the other side's last one: it is done */
+	bool heard;		    /* there is one */
+
+	bool awaits_ledger;		       /* which is written without an event */
+	uint64_t ticked_ns, shown_ns, busy_ns; /* coarse: last look around, progress, completion */
+};
+
+/* For a settled cell. */
+int vb__perf_rig_plan(struct vb__perf_rig *rig, struct vb__perf_talk *talk, bool serves,
+		      const struct vb_perf_cell *cell, const struct vb__settings *settings,
+		      struct vb_error *err);
+
+/* The side that asks: endpoints and memory, then, with the key that the other side has told, their connections. */
+int vb__perf_rig_open(struct vb__perf_rig *rig, const struct vb__fabric *fabric,
+		      const struct vb__address *there, struct vb_error *err);
+int vb__perf_rig_connect(struct vb__perf_rig *rig, uint64_t key, struct vb_error *err);
+
+/* The side that serves: takes the connections that show the key, until all stand. */
+int vb__perf_rig_accept(struct vb__perf_rig *rig, struct vb__pep *pep, struct vb_error *err);
+
+/* From any state; NULL is fine. */
+void vb__perf_rig_close(struct vb__perf_rig *rig);
+
+/* Measures. The serving side returns when the other one is done, the other when it has the figures. */
+int vb__perf_rig_run(struct vb__perf_rig *rig, struct vb_error *err);
+
+/* ---- For the loops ---- */
+
+/* Bandwidth; also the side that is only worked on. */
+int vb__perf_flow(struct vb__perf_rig *rig, struct vb_error *err);
+/* Latency. */
+int vb__perf_ping(struct vb__perf_rig *rig, struct vb_error *err);
+int vb__perf_pong(struct vb__perf_rig *rig, struct vb_error *err);
+
+/* Every now and then: does somebody want to stop, has the other side said something, and progress. */
+int vb__perf_rig_tick(struct vb__perf_rig *rig, struct vb_error *err);
+
+/* When nothing was found: a tick and, if `asleep`, sleeps until there may be something. */
+int vb__perf_rig_idle(struct vb__perf_rig *rig, bool asleep, struct vb_error *err);
+
+/* The client's sending is over: says so. */
+int vb__perf_rig_say_done(struct vb__perf_rig *rig, struct vb_error *err);
+
+uint64_t vb__perf_rig_posted(const struct vb__perf_rig *rig);
+uint64_t vb__perf_rig_arrived(const struct vb__perf_rig *rig);
+
+#endif
