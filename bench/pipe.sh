@@ -7,6 +7,7 @@ pipe_port=17471
 tools=$build/tools
 
 ssh_options=()	# further ones, for other benches
+far=()		# before what sends: where it runs
 ours_recv() { exec "$tools/rdrecv" -q --fabric "$pipe_fabric" --bind "$pipe_at" $pipe_port benchkey "$1"; }
 ours_send() { exec "$tools/rdsend" -q --fabric "$pipe_fabric" "$pipe_at" $pipe_port benchkey "$1"; }
 nc_recv() { exec nc -l -N "$pipe_at" $pipe_port > "$1" < /dev/null; }
@@ -23,7 +24,7 @@ mbuffer_send() {
 }
 ssh_recv() { exec /usr/sbin/sshd -D -e -f "$pipe_dir/sshd_config" -p $pipe_port 2> /dev/null; }
 ssh_send() {
-	local ssh=(ssh -q "${ssh_options[@]}" -p "$pipe_port" -i "$pipe_dir/key" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null
+	local ssh=("${far[@]}" ssh -q "${ssh_options[@]}" -p "$pipe_port" -i "$pipe_dir/key" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null
 		"$pipe_at" "cat > $peer_out")
 	if [ "$1" = - ]; then "${ssh[@]}"; else "${ssh[@]}" < "$1"; fi
 }
