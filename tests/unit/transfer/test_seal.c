@@ -36,7 +36,7 @@ static void close_text(struct vb__seal *seal, uint64_t turn, size_t data_bytes,
 		.bytes = message,
 	};
 
-	memcpy(message + data_bytes, TEXT + data_bytes, sealed.more_bytes);
+	memcpy(message + data_bytes, &TEXT[data_bytes], sealed.more_bytes);
 	assert_int_equal(vb__seal_close(seal, &sealed, NULL), 0);
 }
 
