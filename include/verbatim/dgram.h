@@ -18,8 +18,9 @@
  *	vb_dgram_send(dgram, peer, "hello", 5, &err);
  *	vb_dgram_recv(dgram, 1000, &got, &err);
  *
- * They go over unreliable datagrams (UD) of RoCE and InfiniBand. iWARP has
- * none, which opening says.
+ * They go over unreliable datagrams (UD) of RoCE and InfiniBand, or else over
+ * UDP by libfabric, where there are no groups. iWARP has none, which opening says. Both
+ * ends must be on the same fabric: it is chosen by the address that an endpoint is opened at.
  *
  * Nothing is proven or encrypted: whoever is on the network can send, and can
  * listen to a group.
@@ -79,7 +80,7 @@ struct vb_datagram {
 /*
  * Opens an endpoint at an address of this machine, `host`, and `port` (a
  * number, or "0" for any free one). `host` NULL: at the first address that
- * a device of the fabric has. Others find it by the two. It answers them when
+ * an RDMA device has, else the first one that is not only for this machine itself. Others find it by the two. It answers them when
  * somebody is inside, or regularly calls, vb_dgram_recv or vb_dgram_send: there is no thread.
  */
 int vb_dgram_open(const char *host, const char *port, const struct vb_dgram_options *options,
@@ -100,7 +101,8 @@ const char *vb_dgram_description(const struct vb_dgram *dgram);
 /*
  * Asks the endpoint at `host` and `port` where to send to. While there is none
  * yet, or no answer, it goes on asking for connect_timeout_ms. What is received
- * meanwhile waits. VB_ERR_PROTOCOL if only one of the two numbers its datagrams.
+ * meanwhile waits. In the end it is VB_ERR_REFUSED if nobody is there, or VB_ERR_TIMEOUT if that cannot
+ * be told apart from no answer. VB_ERR_PROTOCOL if only one of the two numbers its datagrams.
  */
 int vb_dgram_resolve(struct vb_dgram *dgram, const char *host, const char *port,
 		     struct vb_dgram_peer **peer, struct vb_error *err);
@@ -109,7 +111,8 @@ int vb_dgram_resolve(struct vb_dgram *dgram, const char *host, const char *port,
  * Joins a multicast group, an address such as "239.1.2.3" or "ff15::7": from
  * now on what others send to it is received here, and sending to `peer` sends
  * to all others in the group. What the endpoint itself sends to it does not come back.
- * VB_ERR_INVALID if it has been joined already. Linux has no IPv6 groups over RoCE: VB_ERR_UNSUPPORTED.
+ * VB_ERR_INVALID if it has been joined already. VB_ERR_UNSUPPORTED
+ * over libfabric, and for groups of IPv6 over RoCE, which Linux does not have.
  */
 int vb_dgram_join(struct vb_dgram *dgram, const char *group, struct vb_dgram_peer **peer,
 		  struct vb_error *err);

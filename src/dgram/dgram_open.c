@@ -62,54 +62,68 @@ static int find_addresses(const char *host, const char *port, int family,
 
 /* ---- Opening ---- */
 
-static int fail_nowhere(struct vb_error *err, const struct vb_dgram *dgram, const char *host)
+static int fail_nowhere(struct vb_error *err)
 {
-	bool ofi = dgram->settings.fabric == VB_FABRIC_OFI;
-
-	if (!ofi && !vb__dgrams_all[0])
-		return vb__fabric_fail_missing(VB_FABRIC_VERBS, "datagrams", err);
-	return vb__fail(
-		err, &(struct vb__failure){
-			     .code = ofi ? VB_ERR_UNSUPPORTED : VB_ERR_NO_DEVICE,
-			     .operation = "datagrams at",
-			     .object = host ? host : "any address",
-			     .cause = ofi ? "there are none over libfabric in this library"
-					  : "no RDMA device that has datagrams has an address here",
-			     .hint = "datagrams need RoCE or InfiniBand; without hardware: `rdma "
-				     "link add rxe0 type rxe netdev INTERFACE`. Channels work "
-				     "everywhere",
-		     });
+	return vb__fail(err,
+			&(struct vb__failure){
+				.code = VB_ERR_NO_DEVICE,
+				.operation = "datagrams at",
+				.object = "any address",
+				.cause = "no device that has datagrams has an address here",
+				.hint = "see `rdma link` and `ip addr`; without hardware: `rdma "
+					"link add rxe0 type rxe netdev INTERFACE`, or the ofi "
+					"fabric",
+			});
 }
 
-/*
- * The first fabric and address that work. That an address is none of the fabric's is
- * expected where many are tried; any other failure is better to know.
- */
-static int open_somewhere(struct vb_dgram *dgram, const char *host, const struct vb__address *at,
+/* Nothing is wrong: just not by this fabric, or not at this address. */
+static bool is_elsewhere(enum vb_err code)
+{
+	return code == VB_ERR_NO_DEVICE || code == VB_ERR_UNSUPPORTED || code == VB_ERR_ACCESS;
+}
+
+/* The first address that the fabric has; if there is none, what was worth most to know. */
+static int open_over(struct vb_dgram *dgram, const struct vb__dgrams *fabric,
+		     const struct vb__dg_attr *attr, const struct vb__address *at, int count,
+		     struct vb_error *why)
+{
+	for (int i = 0; i < count; i++) {
+		struct vb_error here = { .code = VB_OK };
+
+		if (vb__dg_open(fabric, attr, &at[i], &dgram->dg, &here) == 0) {
+			dgram->family = at[i].sa.ss_family;
+			return 0;
+		}
+		if (why->code == VB_OK || why->code == VB_ERR_NO_DEVICE)
+			*why = here;
+		if (!is_elsewhere(here.code))
+			break;
+	}
+	return why->code;
+}
+
+static int open_somewhere(struct vb_dgram *dgram, bool anywhere, const struct vb__address *at,
 			  int count, unsigned receives, struct vb_error *err)
 {
 	struct vb__dg_attr attr = { .receives = receives, .settings = &dgram->settings };
-	struct vb_error first = { .code = VB_OK };
+	struct vb_error why = { .code = VB_OK };
 	enum vb_fabric wanted = dgram->settings.fabric;
+	bool tried = false;
 
 	for (const struct vb__dgrams *const *f = vb__dgrams_all; *f; f++) {
 		if (wanted != VB_FABRIC_AUTO && wanted != (*f)->id)
 			continue;
-		for (int i = 0; i < count; i++) {
-			struct vb_error why = { .code = VB_OK };
-
-			if (vb__dg_open(*f, &attr, &at[i], &dgram->dg, &why) == 0) {
-				dgram->family = at[i].sa.ss_family;
-				return 0;
-			}
-			if (first.code == VB_OK ||
-			    (first.code == VB_ERR_NO_DEVICE && why.code != VB_ERR_NO_DEVICE))
-				first = why;
-		}
+		tried = true;
+		if (open_over(dgram, *f, &attr, at, count, &why) == 0)
+			return 0;
+		if (why.code != VB_OK && !is_elsewhere(why.code))
+			break;
 	}
-	if (first.code == VB_OK || (!host && first.code == VB_ERR_NO_DEVICE && count > 1))
-		return fail_nowhere(err, dgram, host);
-	return vb__fail_again(err, &first);
+	if (!tried)
+		return vb__fabric_fail_missing(wanted, "datagrams", err);
+	if (why.code == VB_OK || (anywhere && why.code == VB_ERR_NO_DEVICE))
+		return fail_nowhere(err);
+	return vb__fail_again(err, &why);
 }
 
 static void introduce(struct vb_dgram *dgram)
@@ -147,7 +161,7 @@ static int set_up(struct vb_dgram *dgram, const char *host, const char *port,
 	n = find_addresses(host, port, dgram->settings.family, at, err);
 	if (n < 0)
 		return n;
-	rc = open_somewhere(dgram, host, at, n, receives, err);
+	rc = open_somewhere(dgram, !host, at, n, receives, err);
 	if (rc == 0)
 		introduce(dgram);
 	return rc;

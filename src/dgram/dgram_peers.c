@@ -16,18 +16,20 @@
 
 /* ---- The application's own peers ---- */
 
-static int make_peer(struct vb_dgram *dgram, struct vb_dgram_peer **out, struct vb_error *err)
+/* NULL: there is no memory for it, which `err` tells. */
+static struct vb_dgram_peer *make_peer(struct vb_dgram *dgram, struct vb_error *err)
 {
 	struct vb_dgram_peer *peer = calloc(1, sizeof(*peer));
 
-	if (!peer)
-		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	if (!peer) {
+		vb__fail_errno(err, ENOMEM, "calloc", NULL);
+		return NULL;
+	}
 	peer->dgram = dgram;
 	peer->flow = dgram->next_flow++;
 	peer->next = dgram->named;
 	dgram->named = peer;
-	*out = peer;
-	return 0;
+	return peer;
 }
 
 static void set_way(struct vb_dgram_peer *peer, struct vb__dg_peer *way, size_t limit)
@@ -179,7 +181,7 @@ int vb_dgram_resolve(struct vb_dgram *dgram, const char *host, const char *port,
 {
 	uint64_t deadline_ns = vb__now_ns() + vb__ms(dgram->settings.connect_timeout_ms);
 	struct vb__address at[VB__ADDRESSES_MAX];
-	struct vb_dgram_peer *peer = NULL;
+	struct vb_dgram_peer *peer;
 	int n, rc;
 
 	vb__error_clear(err);
@@ -190,9 +192,8 @@ int vb_dgram_resolve(struct vb_dgram *dgram, const char *host, const char *port,
 	if (n < 0)
 		return n;
 	pthread_mutex_lock(&dgram->lock);
-	rc = make_peer(dgram, &peer, err);
-	if (rc == 0)
-		rc = ask_until(dgram, at, n, deadline_ns, peer, err);
+	peer = make_peer(dgram, err);
+	rc = peer ? ask_until(dgram, at, n, deadline_ns, peer, err) : VB_ERR_NOMEM;
 	if (rc && peer)
 		drop_peer(peer);
 	pthread_mutex_unlock(&dgram->lock);
@@ -244,7 +245,7 @@ int vb_dgram_join(struct vb_dgram *dgram, const char *group, struct vb_dgram_pee
 		  struct vb_error *err)
 {
 	struct vb__address at[VB__ADDRESSES_MAX];
-	struct vb_dgram_peer *peer = NULL;
+	struct vb_dgram_peer *peer;
 	int n, rc;
 
 	vb__error_clear(err);
@@ -257,9 +258,8 @@ int vb_dgram_join(struct vb_dgram *dgram, const char *group, struct vb_dgram_pee
 	if (!is_group(&at[0]))
 		return vb__fail_invalid(err, "join", "%s is no multicast address", group);
 	pthread_mutex_lock(&dgram->lock);
-	rc = make_peer(dgram, &peer, err);
-	if (rc == 0)
-		rc = join(peer, &at[0], group, err);
+	peer = make_peer(dgram, err);
+	rc = peer ? join(peer, &at[0], group, err) : VB_ERR_NOMEM;
 	if (rc && peer)
 		drop_peer(peer);
 	pthread_mutex_unlock(&dgram->lock);
@@ -319,14 +319,14 @@ int vb__dgram_find_way(struct vb_dgram_peer *peer, struct vb_error *err)
 int vb_dgram_keep(struct vb_dgram *dgram, const struct vb_datagram *received,
 		  struct vb_dgram_peer **out, struct vb_error *err)
 {
-	struct vb_dgram_peer *peer = NULL;
-	int rc;
+	struct vb_dgram_peer *peer;
+	int rc = VB_ERR_NOMEM;
 
 	vb__error_clear(err);
 	*out = NULL;
 	pthread_mutex_lock(&dgram->lock);
-	rc = make_peer(dgram, &peer, err);
-	if (rc == 0) {
+	peer = make_peer(dgram, err);
+	if (peer) {
 		peer->origin = received->from->origin;
 		peer->used = true;
 		rc = vb__dgram_find_way(peer, err);

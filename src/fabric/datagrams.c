@@ -12,6 +12,9 @@ const struct vb__dgrams *const vb__dgrams_all[] = {
 #ifdef VB_HAVE_VERBS
 	&vb__verbs_dgrams,
 #endif
+#ifdef VB_HAVE_OFI
+	&vb__ofi_dgrams,
+#endif
 	NULL,
 };
 

@@ -106,6 +106,7 @@ struct vb__dgrams {
 /* The backends that were built in and have datagrams, best first; NULL at the end. */
 extern const struct vb__dgrams *const vb__dgrams_all[];
 extern const struct vb__dgrams vb__verbs_dgrams;
+extern const struct vb__dgrams vb__ofi_dgrams;
 
 /*
  * Opens an endpoint at an address of ours, whose port may be 0.

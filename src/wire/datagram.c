@@ -8,7 +8,7 @@
 #define NUMBERED 1u
 
 static const uint8_t greeting_magic[4] = { 'V', 'B', 'D', 'G' };
-static const uint8_t number_magic = 0xd6;
+static const uint8_t number_magic = 0xd6, envelope_magic = 0xd7;
 
 void vb__greeting_encode(uint8_t to[VB__GREETING_BYTES], const struct vb__greeting *greeting)
 {
@@ -49,4 +49,32 @@ bool vb__number_decode(struct vb__number *number, const uint8_t *from, size_t le
 		.sequence = vb__get32(from + 4),
 	};
 	return true;
+}
+
+void vb__envelope_encode(uint8_t to[VB__ENVELOPE_BYTES], const struct vb__envelope *envelope)
+{
+	memset(to, 0, VB__ENVELOPE_BYTES);
+	to[0] = envelope_magic;
+	to[1] = VB__DATAGRAM_VERSION;
+	to[2] = (uint8_t)envelope->kind;
+	to[3] = envelope->six ? 6 : 4;
+	vb__put16(to + 4, envelope->port);
+	memcpy(to + 8, envelope->address, envelope->six ? 16 : 4);
+}
+
+/* There is one way only to write an address, so that equal ones have equal bytes. */
+bool vb__envelope_decode(struct vb__envelope *envelope, const uint8_t *from, size_t len)
+{
+	uint8_t again[VB__ENVELOPE_BYTES];
+
+	if (len < VB__ENVELOPE_BYTES || from[2] > VB__ENVELOPE_ANSWER)
+		return false;
+	*envelope = (struct vb__envelope){
+		.kind = from[2],
+		.six = from[3] == 6,
+		.port = vb__get16(from + 4),
+	};
+	memcpy(envelope->address, from + 8, envelope->six ? 16 : 4);
+	vb__envelope_encode(again, envelope);
+	return !memcmp(again, from, sizeof(again));
 }

@@ -44,4 +44,28 @@ void vb__number_encode(uint8_t to[VB__NUMBER_BYTES], const struct vb__number *nu
 /* False: it is no numbered datagram. */
 bool vb__number_decode(struct vb__number *number, const uint8_t *from, size_t len);
 
+/*
+ * Around everything where the fabric does not tell the sender, nor carries questions: over libfabric. A
+ * question and its answer hold a greeting, data what the application sent.
+ */
+#define VB__ENVELOPE_BYTES 24u
+
+enum vb__envelope_kind {
+	VB__ENVELOPE_DATA = 0,
+	VB__ENVELOPE_QUESTION = 1,
+	VB__ENVELOPE_ANSWER = 2,
+};
+
+struct vb__envelope {
+	enum vb__envelope_kind kind;
+	bool six; /* else IPv4, in the first 4 bytes */
+	uint16_t port;
+	uint8_t address[16]; /* of the sender */
+};
+
+void vb__envelope_encode(uint8_t to[VB__ENVELOPE_BYTES], const struct vb__envelope *envelope);
+
+/* False: it is no datagram of ours. */
+bool vb__envelope_decode(struct vb__envelope *envelope, const uint8_t *from, size_t len);
+
 #endif

@@ -258,7 +258,11 @@ static void many_client(struct side *side)
 
 /* ---- Losing ---- */
 
-#define BURST 200u
+/* More than there is room for, which over UDP is in the kernel as well. */
+static uint32_t burst_of(const struct side *side)
+{
+	return strcmp(side->fabric, "ofi") ? 200 : 5000;
+}
 
 /* Nobody reads while they come, and there is little room. */
 static void slow_server(struct side *side)
@@ -266,6 +270,7 @@ static void slow_server(struct side *side)
 	struct vb_dgram *dgram = serve(side, 8, true);
 	struct vb_dgram_counters counters;
 	struct vb_datagram got;
+	struct vb_error err;
 	uint32_t lost = 0, last;
 
 	if (!dgram)
@@ -274,17 +279,17 @@ static void slow_server(struct side *side)
 	CHECK(says(&got, "begin"));
 	signal_step(side, 0);
 	await_step(side, 1);
-	do {
-		got = receive(dgram);
-		memcpy(&last, got.bytes, sizeof(last));
+	while (vb_dgram_recv(dgram, 100, &got, &err) == 0)
 		lost += got.lost;
-		if (got.len == sizeof(last) && last < BURST - 1)
-			signal_step(side, 2);
-	} while (last < BURST);
+	signal_step(side, 2); /* there is room again */
+	got = receive(dgram);
+	lost += got.lost;
+	memcpy(&last, got.bytes, sizeof(last));
+	CHECK_EQ(last, burst_of(side));
 	vb_dgram_counters(dgram, &counters);
 	CHECK(lost > 0);
 	CHECK_EQ(counters.lost, lost);
-	CHECK_EQ(counters.received + lost, BURST + 2);
+	CHECK_EQ(counters.received + lost, burst_of(side) + 2);
 	CHECK_EQ(counters.foreign, 0);
 	vb_dgram_close(dgram);
 }
@@ -300,10 +305,10 @@ static void slow_client(struct side *side)
 	peer = find(side, dgram);
 	send_it(dgram, peer, "begin", 5);
 	await_step(side, 0);
-	for (i = 0; i < BURST; i++)
+	for (i = 0; i < burst_of(side); i++)
 		send_it(dgram, peer, &i, sizeof(i));
 	signal_step(side, 1);
-	await_step(side, 2); /* there is room again */
+	await_step(side, 2);
 	send_it(dgram, peer, &i, sizeof(i));
 	vb_dgram_close(dgram);
 }
@@ -364,7 +369,7 @@ static void nobody_client(struct side *side)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	CHECK_EQ(vb_dgram_resolve(dgram, side->address, port_there(side), &peer, &err),
-		 VB_ERR_REFUSED);
+		 strcmp(side->fabric, "ofi") ? VB_ERR_REFUSED : VB_ERR_TIMEOUT);
 	clock_gettime(CLOCK_MONOTONIC, &ended);
 	CHECK(ended.tv_sec - began.tv_sec < 3);
 	CHECK(strstr(err.cause, "nobody"));
@@ -575,9 +580,9 @@ static void group_numbers_client(struct side *side)
 	vb_dgram_close(dgram);
 }
 
-static void no_group_server(struct side *side)
+static void nonsense_server(struct side *side)
 {
-	struct vb_dgram *dgram = open_any(side), *other;
+	struct vb_dgram *dgram = serve(side, 0, false), *other;
 	struct vb_dgram_peer *peer;
 	struct vb_error err;
 
@@ -588,8 +593,12 @@ static void no_group_server(struct side *side)
 	CHECK_EQ(vb_dgram_join(dgram, "nonsense.invalid", &peer, &err), VB_ERR_RESOLVE);
 	CHECK_EQ(vb_dgram_resolve(dgram, side->address, "99999", &peer, &err), VB_ERR_RESOLVE);
 	other = open_any(side);
-	CHECK_EQ(vb_dgram_send(other, join(dgram), "x", 1, &err), VB_ERR_INVALID);
+	CHECK_EQ(vb_dgram_send(other, find(side, dgram), "x", 1, &err), VB_ERR_INVALID);
 	vb_dgram_close(other);
+	if (!strcmp(side->fabric, "ofi")) {
+		CHECK_EQ(vb_dgram_join(dgram, GROUP, &peer, &err), VB_ERR_UNSUPPORTED);
+		CHECK(strstr(err.hint, "verbs"));
+	}
 	vb_dgram_close(dgram);
 }
 static void idle_client(struct side *side)
@@ -617,30 +626,56 @@ static void *send_many(void *arg)
 	return NULL;
 }
 
+/* The answer to what is said last tells how many answers there were. */
 static void threads_server(struct side *side)
 {
-	struct vb_dgram *dgram = serve(side, 2048, true);
+	struct vb_dgram *dgram = serve(side, 1000, true);
 	struct vb_dgram_counters counters;
+	struct vb_datagram got;
+	struct vb_error err;
+	char text[32];
+	unsigned ends;
 
-	for (bool more = dgram; more;) {
-		struct vb_datagram got = receive(dgram);
+	while (dgram && !side->shared->note) {
+		int rc = vb_dgram_recv(dgram, 100, &got, &err);
 
-		more = !says(&got, "end");
-		send_it(dgram, got.from, got.bytes, got.len);
+		if (rc == VB_ERR_AGAIN)
+			continue;
+		CHECK_EQ(rc, 0);
+		vb_dgram_counters(dgram, &counters);
+		snprintf(text, sizeof(text), "%.*s", (int)got.len, (const char *)got.bytes);
+		if (sscanf(text, "end %u", &ends) == 1)
+			CHECK_EQ(counters.received + counters.lost, THREADS * PER_THREAD + ends);
+		snprintf(text, sizeof(text), "answer %llu", (unsigned long long)counters.sent + 1);
+		send_it(dgram, got.from, text, strlen(text) + 1);
 	}
-	if (!dgram)
-		return;
-	vb_dgram_counters(dgram, &counters);
-	CHECK_EQ(counters.received + counters.lost, THREADS * PER_THREAD + 1);
 	vb_dgram_close(dgram);
+}
+
+/* Says that it is the end until there is an answer that comes after it. */
+static void end_it(struct vb_dgram *dgram, struct vb_dgram_peer *peer)
+{
+	struct vb_dgram_counters counters;
+	unsigned long long answers = 0;
+	struct vb_datagram got;
+	struct vb_error err;
+	char text[32];
+
+	for (unsigned i = 1; !answers; i++) {
+		snprintf(text, sizeof(text), "end %u", i);
+		send_it(dgram, peer, text, strlen(text));
+		while (vb_dgram_recv(dgram, 500, &got, &err) == 0)
+			CHECK_EQ(sscanf(got.bytes, "answer %llu", &answers), 1);
+	}
+	vb_dgram_counters(dgram, &counters);
+	CHECK_EQ(counters.received + counters.lost, answers);
 }
 
 /* They send while this one receives the answers. */
 static void threads_client(struct side *side)
 {
-	struct vb_dgram *dgram = open_at(side, "0", 2048, true);
+	struct vb_dgram *dgram = open_at(side, "0", 1000, true);
 	struct thread threads[THREADS];
-	struct vb_dgram_counters counters;
 	struct vb_dgram_peer *peer;
 	struct vb_datagram got;
 	struct vb_error err;
@@ -652,24 +687,18 @@ static void threads_client(struct side *side)
 		threads[i] = (struct thread){ .dgram = dgram, .peer = peer };
 		CHECK_EQ(pthread_create(&threads[i].id, NULL, send_many, &threads[i]), 0);
 	}
-	do
-		vb_dgram_counters(dgram, &counters);
-	while (counters.received + counters.lost < THREADS * PER_THREAD / 2 &&
-	       vb_dgram_recv(dgram, 1000, &got, &err) == 0);
+	for (unsigned i = 0; i < PER_THREAD && vb_dgram_recv(dgram, 500, &got, &err) == 0; i++)
+		;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i].id, NULL);
-	send_it(dgram, peer, "end", 3);
-	do
-		got = receive(dgram);
-	while (!says(&got, "end"));
-	vb_dgram_counters(dgram, &counters);
-	CHECK_EQ(counters.received + counters.lost, THREADS * PER_THREAD + 1);
+	end_it(dgram, peer);
+	side->shared->note = 1;
 	vb_dgram_close(dgram);
 }
 
 /* ---- Where there are none ---- */
 
-/* Some devices have none, and some fabrics. */
+/* Some devices have none. */
 static void says_so_server(struct side *side)
 {
 	struct vb_dgram_options options = with(side, 0, false);
@@ -679,8 +708,7 @@ static void says_so_server(struct side *side)
 
 	if (rc) {
 		CHECK_EQ(rc, VB_ERR_UNSUPPORTED);
-		CHECK(strstr(err.cause, "iWARP has no datagrams") ||
-		      strstr(err.cause, "libfabric"));
+		CHECK(strstr(err.cause, "iWARP has no datagrams"));
 		CHECK(strstr(err.hint, "hannels"));
 		CHECK(!dgram);
 	}
@@ -688,24 +716,27 @@ static void says_so_server(struct side *side)
 }
 
 const struct test dgram_tests[] = {
-	{ "datagrams_keep_their_boundaries", boundaries_server, boundaries_client, 0, 0, "verbs" },
-	{ "datagrams_can_be_answered", echo_server, echo_client, 0, 0, "verbs" },
-	{ "datagrams_of_many_senders_are_told_apart", many_server, many_client, 0, 0, "verbs" },
+	{ "datagrams_keep_their_boundaries", boundaries_server, boundaries_client, 0, 0, NULL },
+	{ "datagrams_can_be_answered", echo_server, echo_client, 0, 0, NULL },
+	{ "datagrams_of_many_senders_are_told_apart", many_server, many_client, 0, 0, NULL },
 	{ "datagrams_that_a_slow_receiver_loses_are_counted", slow_server, slow_client, 0, 0,
-	  "verbs" },
-	{ "datagrams_are_numbered_by_both_or_neither", numbers_server, numbers_client, 0, 0,
-	  "verbs" },
-	{ "datagrams_to_nobody_are_refused_in_time", nobody_server, nobody_client, 0, 0, "verbs" },
-	{ "datagrams_find_who_is_looking_for_them", mutual_server, mutual_client, 0, 0, "verbs" },
-	{ "datagrams_find_who_comes_later", late_server, late_client, 0, 0, "verbs" },
-	{ "datagrams_wake_whoever_waits_for_them", waiting_server, waiting_client, 0, 0, "verbs" },
+	  NULL },
+	{ "datagrams_are_numbered_by_both_or_neither", numbers_server, numbers_client, 0, 0, NULL },
+	{ "datagrams_to_nobody_are_refused_in_time", nobody_server, nobody_client, 0, 0, NULL },
+	{ "datagrams_find_who_is_looking_for_them", mutual_server, mutual_client, 0, 0, NULL },
+	{ "datagrams_find_who_comes_later", late_server, late_client, 0, 0, NULL },
+	{ "datagrams_wake_whoever_waits_for_them", waiting_server, waiting_client, 0, 0, NULL },
 	{ "datagrams_to_a_group_reach_all_others_until_they_leave", group_server, group_client, 0,
 	  0, "verbs" },
 	{ "datagrams_to_a_group_have_numbers_of_their_own", group_numbers_server,
 	  group_numbers_client, 0, 0, "verbs" },
-	{ "datagrams_refuse_what_makes_no_sense", no_group_server, idle_client, 0, 0, "verbs" },
-	{ "datagrams_of_several_threads_are_all_accounted_for", threads_server, threads_client, 0,
-	  0, "verbs" },
+	{ "datagrams_refuse_what_makes_no_sense", nonsense_server, idle_client, 0, 0, NULL },
 	{ "it_is_told_where_there_are_no_datagrams", says_so_server, idle_client, 0, 0, NULL },
+	{ .name = NULL },
+};
+
+const struct test dgram_thread_tests[] = {
+	{ "datagrams_of_several_threads_are_all_accounted_for", threads_server, threads_client, 0,
+	  0, NULL },
 	{ .name = NULL },
 };

@@ -380,13 +380,10 @@ static int run_lists(const struct test *const *lists, int *number, bool count_on
 
 static int run_all(int *number, bool count_only)
 {
-	static const struct test *const threads[] = { thread_tests,
-						      lend_thread_tests,
-						      memory_thread_tests,
-						      stream_thread_tests,
-						      crew_tests,
-						      server_thread_tests,
-						      NULL };
+	static const struct test *const threads[] = { thread_tests,	   lend_thread_tests,
+						      memory_thread_tests, stream_thread_tests,
+						      crew_tests,	   server_thread_tests,
+						      dgram_thread_tests,  NULL };
 	static const struct test *const others[] = { channel_tests,
 						     end_tests,
 						     stranger_tests,

@@ -57,7 +57,7 @@ extern const struct test channel_tests[], end_tests[], stranger_tests[], fabric_
 
 /* Several threads on one object: with --threads only these, for the thread sanitizer. */
 extern const struct test thread_tests[], lend_thread_tests[], memory_thread_tests[],
-	stream_thread_tests[], crew_tests[], server_thread_tests[];
+	stream_thread_tests[], crew_tests[], server_thread_tests[], dgram_thread_tests[];
 
 /* A failed check ends the process; the harness reports the test as failed. */
 #define CHECK(condition)                                              \

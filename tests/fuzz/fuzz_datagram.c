@@ -32,10 +32,23 @@ static void try_greeting(const uint8_t *data, size_t size)
 	HOLDS(again.numbered == greeting.numbered && again.max_bytes == greeting.max_bytes);
 }
 
+static void try_envelope(const uint8_t *data, size_t size)
+{
+	uint8_t wire[VB__ENVELOPE_BYTES];
+	struct vb__envelope envelope;
+
+	if (!vb__envelope_decode(&envelope, data, size))
+		return;
+	HOLDS(size >= VB__ENVELOPE_BYTES);
+	vb__envelope_encode(wire, &envelope);
+	HOLDS(!memcmp(wire, data, sizeof(wire)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_number(data, size);
 	try_greeting(data, size);
+	try_envelope(data, size);
 	return 0;
 }
 
@@ -48,10 +61,19 @@ size_t fuzz_sample(uint8_t *to, size_t room, uint64_t seed)
 		.max_bytes = (uint16_t)(seed >> 8),
 	};
 
-	HOLDS(room >= VB__NUMBER_BYTES);
-	if (seed & 1)
+	struct vb__envelope envelope = {
+		.kind = seed >> 4 & 1,
+		.six = seed >> 5 & 1,
+		.port = (uint16_t)(seed >> 8),
+		.address = { (uint8_t)seed, 2, 3, 4 },
+	};
+
+	HOLDS(room >= VB__ENVELOPE_BYTES);
+	if (seed % 3 == 0)
 		vb__number_encode(to, &number);
-	else
+	else if (seed % 3 == 1)
 		vb__greeting_encode(to, &greeting);
-	return VB__NUMBER_BYTES;
+	else
+		vb__envelope_encode(to, &envelope);
+	return seed % 3 == 2 ? VB__ENVELOPE_BYTES : VB__NUMBER_BYTES;
 }

@@ -56,7 +56,8 @@ static void fail_nobody(struct vb_error *err, int status)
 			      .native = status,
 			      .operation = "ask",
 			      .cause = "nobody has an endpoint for datagrams there",
-			      .hint = "start the other side first and check the port",
+			      .hint = "start the other side first, check the port, and that it is "
+				      "on the verbs fabric, too",
 		      });
 }
 
@@ -165,7 +166,7 @@ static void end_waiting(struct verbs_dg *dg, const struct verbs_dg_answer *a)
 {
 	struct verbs_dg_answer **at = &dg->awaited;
 
-	while (*at != a)
+	while (*at && *at != a)
 		at = &(*at)->next;
 	*at = a->next;
 }
