@@ -232,7 +232,8 @@ static int find_in(const struct picture *picture, const struct vb__path_query *q
 		}
 	}
 	vb_path_free(new);
-	return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	return VB_ERR_NOMEM;
 }
 
 int vb__path_to(const struct vb__path_query *query, struct vb_path **path, struct vb_error *err)
@@ -254,8 +255,10 @@ static int find_source(const struct vb__settings *settings, const struct vb__add
 	struct vb__address found[VB__ADDRESSES_MAX];
 	int n = vb__address_resolve(settings->source, "0", peer->sa.ss_family, found, err);
 
+	if (n < 0)
+		return n;
 	*source = found[0];
-	return n < 0 ? n : 0;
+	return 0;
 }
 
 static int find_all(const struct vb__settings *settings, const struct vb__address *addresses, int n,
@@ -263,6 +266,7 @@ static int find_all(const struct vb__settings *settings, const struct vb__addres
 {
 	struct picture picture;
 	struct vb__address source;
+	struct vb_path *path = NULL;
 	int rc = look(&picture, false, err);
 
 	for (int i = 0; rc == 0 && i < n; i++) {
@@ -278,9 +282,11 @@ static int find_all(const struct vb__settings *settings, const struct vb__addres
 			query.source = &source;
 		}
 		if (rc == 0)
-			rc = find_in(&picture, &query, paths, err);
-		if (rc == 0)
-			paths = &(*paths)->next;
+			rc = find_in(&picture, &query, &path, err);
+		if (rc == 0) {
+			*paths = path;
+			paths = &path->next;
+		}
 	}
 	forget(&picture);
 	return rc;

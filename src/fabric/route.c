@@ -153,7 +153,7 @@ static struct vb__ip ip_from(int family, const void *bytes, size_t len)
 
 static struct vb__ip ip_in(int family, const struct nlattr *a)
 {
-	return ip_from(family, a ? vb__nl_value(a) : NULL, vb__nl_len(a));
+	return a ? ip_from(family, vb__nl_value(a), vb__nl_len(a)) : (struct vb__ip){ { 0 } };
 }
 
 static void add_address(void *arg, const struct nlmsghdr *m)

@@ -44,17 +44,19 @@ unsigned link_speed_best(const uint32_t *modes, size_t words)
 	return best;
 }
 
-struct settings {
+/* The bitmaps of supported, advertised and the peer's modes follow the fixed part. */
+union settings {
 	struct ethtool_link_settings fixed;
-	uint32_t modes[3 * WORDS_MAX]; /* supported, advertised, the peer's */
+	uint32_t words[sizeof(struct ethtool_link_settings) / 4 + 3 * WORDS_MAX];
 };
 
 /* First the kernel is asked how long its bitmaps are: it answers with that, negated. */
-static bool ask(int fd, const char *interface, struct settings *settings)
+static bool ask(int fd, const char *interface, union settings *settings)
 {
 	struct ifreq request = { .ifr_data = (void *)settings };
 
-	*settings = (struct settings){ .fixed = { .cmd = ETHTOOL_GLINKSETTINGS } };
+	memset(settings, 0, sizeof(*settings));
+	settings->fixed.cmd = ETHTOOL_GLINKSETTINGS;
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.15s", interface);
 	if (ioctl(fd, SIOCETHTOOL, &request) != 0 || settings->fixed.link_mode_masks_nwords >= 0)
 		return false;
@@ -65,7 +67,7 @@ static bool ask(int fd, const char *interface, struct settings *settings)
 
 void link_speed(const char *interface, unsigned *now_mbps, unsigned *best_mbps)
 {
-	struct settings settings;
+	union settings settings;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	*now_mbps = *best_mbps = 0;
@@ -74,7 +76,7 @@ void link_speed(const char *interface, unsigned *now_mbps, unsigned *best_mbps)
 	if (ask(fd, interface, &settings)) {
 		if (settings.fixed.speed != (uint32_t)SPEED_UNKNOWN)
 			*now_mbps = settings.fixed.speed;
-		*best_mbps = link_speed_best(settings.modes,
+		*best_mbps = link_speed_best(settings.words + sizeof(settings.fixed) / 4,
 					     (size_t)settings.fixed.link_mode_masks_nwords);
 	}
 	close(fd);

@@ -103,6 +103,7 @@ static int by_size(const void *a, const void *b)
 static int try_round_trips(struct trial *trial, struct talk *talk)
 {
 	uint64_t took[ROUND_TRIPS];
+	const unsigned middle = ROUND_TRIPS / 2;
 
 	talk->deadline_ns = now_ns() + STEP_MS * UINT64_C(1000000);
 	for (unsigned i = 0; i < ROUND_TRIPS; i++) {
@@ -116,7 +117,7 @@ static int try_round_trips(struct trial *trial, struct talk *talk)
 		took[i] = now_ns() - start;
 	}
 	qsort(took, ROUND_TRIPS, sizeof(took[0]), by_size);
-	trial->median_us = (double)took[ROUND_TRIPS / 2] / 1e3;
+	trial->median_us = (double)took[middle] / 1e3;
 	trial->worst_us = (double)took[ROUND_TRIPS - 1] / 1e3;
 	return 0;
 }
