@@ -295,7 +295,7 @@ static int find_all(const struct vb__settings *settings, const struct vb__addres
 int vb_path_find(const char *host, const struct vb_options *options, struct vb_path **paths,
 		 struct vb_error *err)
 {
-	struct vb__address addresses[VB__ADDRESSES_MAX];
+	struct vb__address addresses[VB__ADDRESSES_MAX] = { { .len = 0 } };
 	struct vb__settings settings;
 	int rc;
 

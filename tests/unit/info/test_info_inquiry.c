@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of rdinfo. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -8,12 +9,14 @@
 
 static int parse(struct inquiry *inquiry, const char *const *words)
 {
+	static char copies[8][32]; /* what was parsed points there */
 	char *argv[8] = { (char[]){ "rdinfo" } };
 	int argc = 1;
 
-	for (; words[argc - 1]; argc++)
-		argv[argc] = strdup(words[argc - 1]);
-	argv[argc] = NULL;
+	for (; words[argc - 1]; argc++) {
+		snprintf(copies[argc], sizeof(copies[argc]), "%s", words[argc - 1]);
+		argv[argc] = copies[argc];
+	}
 	return inquiry_parse(inquiry, argc, argv);
 }
 
