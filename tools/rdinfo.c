@@ -138,7 +138,9 @@ int main(int argc, char **argv)
 		return code;
 	console_set(inquiry.verbosity, inquiry.json);
 	if (inquiry.serve)
-		return trial_serve(inquiry.bind, inquiry.port, &inquiry.options, inquiry.json);
+		return trial_serve(inquiry.bind, inquiry.port, &inquiry.options, inquiry.json) == 0
+			       ? 0
+			       : INQUIRY_FAILED;
 	if (inquiry.check)
 		return check(&inquiry);
 	return inquiry.host ? show_path(&inquiry) : show_devices(&inquiry);

@@ -51,7 +51,7 @@ void trial_run(struct trial *trial, const char *host, const char *port,
 /* Pure: what the trial tells, in lines. */
 void trial_judge(struct findings *findings, const struct trial *trial, const char *host);
 
-/* Serves until an interrupt. Returns the exit code. */
+/* Serves until an interrupt. Returns 0, or -1 after saying why nothing can be served. */
 int trial_serve(const char *bind, const char *port, const struct vb_options *options, bool as_json);
 
 /* The port after this one, for libfabric; -1 if it is no number with one after it. */

@@ -7,7 +7,6 @@
 #include <verbatim/server.h>
 
 #include "common/console.h"
-#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/json.h"
 #include "common/outcome.h"
@@ -131,8 +130,10 @@ int trial_serve(const char *bind, const char *port, const struct vb_options *opt
 	struct vb_error err[2] = { { .code = VB_OK } };
 	char line[VB_ERROR_LINE_MAX], next[8];
 
-	if (trial_next_port(port, next) != 0 || interrupt_open(&err[0]) != 0)
-		return EXIT_START;
+	if (trial_next_port(port, next) != 0 || interrupt_open(&err[0]) != 0) {
+		console_error("cannot serve at port %s: %s", port, err[0].cause);
+		return -1;
+	}
 	for (unsigned i = 0; i < 2; i++) {
 		if (options->fabric && options->fabric != ids[i])
 			continue;
@@ -141,10 +142,10 @@ int trial_serve(const char *bind, const char *port, const struct vb_options *opt
 	}
 	if (!servers[0] && !servers[1]) {
 		console_error("%s", outcome_error_line(&err[err[1].code ? 1 : 0], line));
-		return EXIT_SOCKET;
+		return -1;
 	}
 	serve_until_interrupted(servers);
 	for (unsigned i = 0; i < 2; i++)
 		vb_server_close(servers[i]);
-	return EXIT_OK;
+	return 0;
 }
