@@ -9,7 +9,7 @@
 
 #include "core/settings.h"
 #include "dgram/flows.h"
-#include "fabric/datagrams.h"
+#include "fabric/dgrams.h"
 
 #define SENDER_SETS 64u
 #define SENDER_WAYS 4u

@@ -6,7 +6,7 @@
 #ifndef VB_DGRAM_FLOWS_H
 #define VB_DGRAM_FLOWS_H
 
-#include "fabric/datagrams.h"
+#include "fabric/dgrams.h"
 #include "wire/datagram.h"
 
 #define VB__FLOWS_SETS 256u

@@ -3,7 +3,7 @@
 #ifndef VB_FABRIC_OFI_DGRAM_H
 #define VB_FABRIC_OFI_DGRAM_H
 
-#include "fabric/datagrams.h"
+#include "fabric/dgrams.h"
 #include "fabric/ofi/ofi.h"
 
 #define OFI_DGRAM_CQ VB__READY_OWN

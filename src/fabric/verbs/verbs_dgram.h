@@ -3,7 +3,7 @@
 #ifndef VB_FABRIC_VERBS_DGRAM_H
 #define VB_FABRIC_VERBS_DGRAM_H
 
-#include "fabric/datagrams.h"
+#include "fabric/dgrams.h"
 #include "fabric/verbs/verbs.h"
 
 /* In front of every datagram that is received; on RoCE over IPv4 that header is in its last 20 bytes. */

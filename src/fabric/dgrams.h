@@ -16,8 +16,8 @@
  * for an answer if there is `lock`. No threads. Whoever takes something from the
  * descriptor that another one may be asleep for wakes that one.
  */
-#ifndef VB_FABRIC_DATAGRAMS_H
-#define VB_FABRIC_DATAGRAMS_H
+#ifndef VB_FABRIC_DGRAMS_H
+#define VB_FABRIC_DGRAMS_H
 
 #include <pthread.h>
 #include <stdbool.h>

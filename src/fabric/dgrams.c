@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The common books of datagrams over all fabrics. */
-#include "fabric/datagrams.h"
+#include "fabric/dgrams.h"
 
 #include "core/clock.h"
 #include "fabric/waiter.h"
