@@ -118,23 +118,39 @@ enum verbs_armed {
 	VERBS_ARMED_ALL,
 };
 
+struct verbs_wireup;
+
+/* What an endpoint's waiter tells. */
+#define VERBS_READY_CQ VB__READY_OWN
+#define VERBS_READY_WIRE (VB__READY_OWN << 1)
+#define VERBS_READY_DEVICE (VB__READY_OWN << 2)
+
+/* The part of the wire-up by rdma_cm. */
+struct verbs_cm_end {
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	int last_event; /* while connecting */
+};
+
 struct verbs_ep {
 	struct vb__ep base;
 	struct vb__waiter waiter;
 	struct vb__log log;
 	uint32_t peer_timeout_ms;
 
-	struct rdma_event_channel *cm;
-	struct rdma_cm_id *id;
+	const struct verbs_wireup *wireup;
+	struct verbs_cm_end cm;
+	struct ibv_context *context; /* the device, opened by the wire-up */
+	uint8_t port;
+	struct ibv_qp *qp;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *completions;
 	struct ibv_cq *cq;
 	unsigned unacked; /* completion events taken and not yet acknowledged */
 	enum verbs_armed armed;
 	bool iwarp;
-	uint8_t responder_resources, initiator_depth;
+	uint8_t responder_resources, initiator_depth; /* as many as are wanted, then as can be */
 	struct vb__idle idle;
-	int last_event; /* of the CM, while connecting */
 	struct verbs_probe probe;
 	uint64_t flushing_ns; /* down, and something is outstanding, since then; 0: not */
 	struct verbs_share share;
@@ -154,16 +170,19 @@ struct verbs_window {
 
 struct verbs_pep {
 	struct vb__pep base;
-	struct rdma_event_channel *cm;
-	struct rdma_cm_id *id, *id_four; /* the second beside a wildcard of IPv6 */
+	struct vb__waiter waiter;
+	struct {
+		struct rdma_event_channel *channel;
+		struct rdma_cm_id *id, *id_four; /* the second beside a wildcard of IPv6 */
+	} cm;
 	char only_device[64];
 	struct vb__log log;
 };
 
 struct verbs_request {
 	struct vb__request base;
-	struct rdma_cm_id *id;
-	uint8_t responder_resources, initiator_depth;
+	const struct verbs_wireup *wireup;
+	struct ibv_context *context; /* of the device that it came to */
 };
 
 /* verbs_failure.c: native results in words */
@@ -235,11 +254,18 @@ int verbs_ep_accept(struct vb__ep *ep, const void *data, size_t len, struct vb_e
 void verbs_ep_disconnect(struct vb__ep *ep);
 void verbs_ep_close(struct vb__ep *ep);
 
+/* Ends the connection, whatever it is worth: what is posted gets flushed. The state is the caller's business. */
+void verbs_cut(struct verbs_ep *ep);
+void verbs_destroy_qp(struct verbs_ep *ep);
+
 /* The connection is broken by a failing call; what is posted gets flushed. */
 void verbs_break(struct verbs_ep *ep, int errnum, const char *operation);
 
-/* CM events, device events and ticks: what concerns all threads. */
+/* Events of the wire-up and of the device, and ticks: what concerns all threads. */
 void verbs_look_after(struct verbs_ep *ep);
+
+/* A read that found nothing, which is no failure. */
+bool verbs_nothing_more(int errnum);
 
 /* Completion events and wakes, for the thread that is about to sleep; true if there were any. */
 bool verbs_take_wakes(struct verbs_ep *ep);
@@ -254,7 +280,7 @@ int verbs_next_request(struct vb__pep *pep, struct vb__request **request, struct
 void verbs_reject(struct vb__request *request, const void *data, size_t len);
 void verbs_pep_close(struct vb__pep *pep);
 
-/* A CM event channel that never blocks. */
+/* verbs_cm.c: a CM event channel that never blocks. */
 int verbs_cm_open(struct rdma_event_channel **cm, struct vb_error *err);
 
 /* verbs_transfer.c */

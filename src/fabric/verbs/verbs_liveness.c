@@ -50,7 +50,7 @@ static void post_probe(struct verbs_ep *ep, uint64_t now)
 		.send_flags = IBV_SEND_SIGNALED,
 	};
 
-	if (ibv_post_send(ep->id->qp, &wr, &bad) != 0)
+	if (ibv_post_send(ep->qp, &wr, &bad) != 0)
 		return; /* tried again at the next tick */
 	ep->probe.outstanding = true;
 	ep->probe.posted_ns = now;
@@ -65,7 +65,7 @@ void verbs_probe_done(struct verbs_ep *ep)
 static void declare_lost(struct verbs_ep *ep)
 {
 	vb__ep_down_silent(&ep->base);
-	rdma_disconnect(ep->id);
+	verbs_cut(ep);
 }
 
 /*
@@ -75,7 +75,7 @@ static void declare_lost(struct verbs_ep *ep)
  */
 static void give_up_lost(struct verbs_ep *ep, uint64_t now)
 {
-	if (!ep->base.outstanding || !ep->id->qp)
+	if (!ep->base.outstanding || !ep->qp)
 		return;
 	if (!ep->flushing_ns)
 		ep->flushing_ns = now;
@@ -83,7 +83,7 @@ static void give_up_lost(struct verbs_ep *ep, uint64_t now)
 		return;
 	vb__log(&ep->log, VB_LOG_WARNING, "%s: %u operations never completed", ep->base.device,
 		ep->base.outstanding);
-	rdma_destroy_qp(ep->id);
+	verbs_destroy_qp(ep);
 	ep->base.outstanding = 0;
 }
 

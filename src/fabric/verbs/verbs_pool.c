@@ -132,7 +132,7 @@ int verbs_pool_open(struct vb__request *base, const struct vb__pool_attr *attr,
 	if (!pool)
 		return verbs_fail(err, ENOMEM, "calloc", NULL);
 	pthread_mutex_init(&pool->lock, NULL);
-	pool->context = ((struct verbs_request *)base)->id->verbs;
+	pool->context = ((struct verbs_request *)base)->context;
 	pool->device = ibv_get_device_name(pool->context->device);
 	pool->room = attr->bytes;
 	pool->memory = MAP_FAILED;
@@ -166,7 +166,7 @@ bool verbs_pool_serves(struct vb__pool *base, const struct vb__request *request,
 	pthread_mutex_lock(&pool->lock);
 	has_room = !pool->failed && pool->count + pool->sends + sends + 1 <= pool->cq_max;
 	pthread_mutex_unlock(&pool->lock);
-	return has_room && ((const struct verbs_request *)request)->id->verbs == pool->context;
+	return has_room && ((const struct verbs_request *)request)->context == pool->context;
 }
 
 /* After all of its endpoints. */

@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fabric/verbs/verbs.h"
+#include "fabric/verbs/verbs_wireup.h"
 
 #define MAX_MESSAGE (UINT64_C(1) << 31)
-#define READS_AT_ONCE 16
 
 /* Soft-RoCE: checks an access by a window against the whole region, not against the window. */
 #define VENDOR_RXE 0xffffffu
@@ -31,7 +30,7 @@ static unsigned within(unsigned wanted, int limit)
 static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, struct vb_error *err)
 {
 	struct ibv_device_attr device;
-	int rc = ibv_query_device(ep->id->verbs, &device);
+	int rc = ibv_query_device(ep->context, &device);
 
 	if (rc)
 		return verbs_fail(err, rc, "ibv_query_device", ep->base.device);
@@ -42,9 +41,9 @@ static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, st
 	ep->base.recv_depth = within(ep->base.recv_depth, device.max_cqe / 2);
 	ep->base.sge = within(within(attr->sge, device.max_sge), VB__SGE_MAX);
 	ep->base.max_bytes = MAX_MESSAGE;
-	ep->iwarp = ep->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
-	ep->initiator_depth = (uint8_t)within(READS_AT_ONCE, device.max_qp_init_rd_atom);
-	ep->responder_resources = (uint8_t)within(READS_AT_ONCE, device.max_qp_rd_atom);
+	ep->iwarp = ep->context->device->transport_type == IBV_TRANSPORT_IWARP;
+	ep->initiator_depth = (uint8_t)within(ep->initiator_depth, device.max_qp_init_rd_atom);
+	ep->responder_resources = (uint8_t)within(ep->responder_resources, device.max_qp_rd_atom);
 	ep->base.caps |= VB__CAP_READ;
 	ep->base.caps |= ep->iwarp ? VB__CAP_CONNECTOR_FIRST | VB__CAP_SINK | VB__CAP_MUTE
 				   : VB__CAP_IMM;
@@ -59,7 +58,7 @@ static void read_port_limits(struct verbs_ep *ep)
 {
 	struct ibv_port_attr port;
 
-	if (ibv_query_port(ep->id->verbs, ep->id->port_num, &port) == 0 && port.max_msg_sz)
+	if (ibv_query_port(ep->context, ep->port, &port) == 0 && port.max_msg_sz)
 		ep->base.max_bytes = port.max_msg_sz;
 }
 
@@ -68,14 +67,14 @@ static int open_completion_queue(struct verbs_ep *ep, struct vb_error *err)
 	/* One more for the probe. */
 	int entries = (int)(ep->base.send_depth + ep->base.recv_depth + 1);
 
-	ep->completions = ibv_create_comp_channel(ep->id->verbs);
+	ep->completions = ibv_create_comp_channel(ep->context);
 	if (!ep->completions)
 		return verbs_fail(err, errno, "ibv_create_comp_channel", ep->base.device);
 	if (fcntl(ep->completions->fd, F_SETFL, fcntl(ep->completions->fd, F_GETFL) | O_NONBLOCK) !=
 	    0)
 		return verbs_fail(err, errno, "fcntl", "completion channel");
 	errno = 0; /* providers do not always say why */
-	ep->cq = ibv_create_cq(ep->id->verbs, entries, NULL, ep->completions, 0);
+	ep->cq = ibv_create_cq(ep->context, entries, NULL, ep->completions, 0);
 	if (!ep->cq)
 		return verbs_fail_memory(err, errno ? errno : EIO, "ibv_create_cq", ep->base.device,
 					 0);
@@ -99,9 +98,10 @@ static int try_queue_pair(struct verbs_ep *ep, unsigned inline_bytes)
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 0,
 	};
+	int rc = ep->wireup->create_qp(ep, &attr);
 
-	if (rdma_create_qp(ep->id, ep->pd, &attr) != 0)
-		return errno;
+	if (rc)
+		return rc;
 	ep->base.inline_bytes = attr.cap.max_inline_data;
 	return 0;
 }
@@ -125,7 +125,7 @@ static int open_queue_pair(struct verbs_ep *ep, struct vb_error *err)
 /* What an endpoint has for itself, or else of its pool. */
 static int open_domain(struct verbs_ep *ep, struct vb_error *err)
 {
-	ep->pd = ibv_alloc_pd(ep->id->verbs);
+	ep->pd = ibv_alloc_pd(ep->context);
 	if (!ep->pd)
 		return verbs_fail(err, errno, "ibv_alloc_pd", ep->base.device);
 	return open_completion_queue(ep, err);
@@ -166,8 +166,7 @@ void verbs_queues_close(struct verbs_ep *ep)
 	ep->unacked = 0;
 	if (ep->share.pool)
 		verbs_pool_leave(ep);
-	if (ep->id && ep->id->qp)
-		rdma_destroy_qp(ep->id);
+	verbs_destroy_qp(ep);
 	while (ep->base.windows)
 		vb__window_close(ep->base.windows);
 	while (ep->base.mrs)

@@ -272,7 +272,7 @@ static void end_overrun(struct verbs_ep *ep)
 				       .cause = "the peer sent more than it was allowed to",
 				       .hint = "the peer runs a broken or foreign program",
 			       });
-	rdma_disconnect(ep->id);
+	verbs_cut(ep);
 }
 
 int verbs_pool_poll(struct verbs_ep *ep, struct verbs_taken *taken, int max)
@@ -344,7 +344,7 @@ int verbs_pool_join(struct verbs_ep *ep, struct vb_error *err)
 	if (rc == 0) {
 		pool->sends += ep->share.sent_size;
 		ep->share.joined = true;
-		ep->share.qp_num = ep->id->qp->qp_num; /* the queue pair may go before its member */
+		ep->share.qp_num = ep->qp->qp_num; /* the queue pair may go before its member */
 		bucket = bucket_of(pool, ep->share.qp_num);
 		ep->share.next = *bucket;
 		*bucket = ep;
@@ -383,8 +383,7 @@ void verbs_pool_leave(struct verbs_ep *ep)
 	hand_out(pool, ep);
 	if (ep->share.joined)
 		forget(pool, ep);
-	if (ep->id && ep->id->qp)
-		rdma_destroy_qp(ep->id);
+	verbs_destroy_qp(ep);
 	hand_out(pool, ep);
 	pthread_mutex_unlock(&pool->lock);
 	free(ep->share.sent);

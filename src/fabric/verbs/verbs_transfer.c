@@ -131,7 +131,7 @@ static int post_recv(struct verbs_ep *ep, const struct vb__op *op, struct ibv_sg
 		.sg_list = sge,
 		.num_sge = (int)op->sge_count,
 	};
-	int rc = ibv_post_recv(ep->id->qp, &wr, &bad);
+	int rc = ibv_post_recv(ep->qp, &wr, &bad);
 
 	return rc ? verbs_fail(err, rc, "ibv_post_recv", ep->base.device) : 0;
 }
@@ -244,7 +244,7 @@ int verbs_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *er
 			      (goes_inline(ep, op, len) ? IBV_SEND_INLINE : 0),
 	};
 	fill_remote(&wr, op);
-	rc = ibv_post_send(ep->id->qp, &wr, &bad);
+	rc = ibv_post_send(ep->qp, &wr, &bad);
 	if (rc == 0 && op->kind == VB__OP_BIND)
 		wr.bind_mw.mw->rkey = wr.bind_mw.rkey;
 	return rc ? verbs_fail(err, rc, "ibv_post_send", base->peer) : 0;
@@ -269,7 +269,7 @@ static void on_bad_status(struct verbs_ep *ep, const struct ibv_wc *wc, enum vb_
 		return;
 	verbs_fail_wc(&ep->base.down, wc->status, kind, ep->base.peer);
 	ep->base.state = VB__EP_DOWN;
-	rdma_disconnect(ep->id);
+	verbs_cut(ep);
 }
 
 /* True if it is one for the user. */

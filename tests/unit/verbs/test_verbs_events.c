@@ -283,7 +283,7 @@ static void listener_tells_that_its_device_is_gone(void **state)
 	struct vb__request *request;
 
 	(void)state;
-	mock_cm_event(((struct verbs_pep *)pep)->id,
+	mock_cm_event(((struct verbs_pep *)pep)->cm.id,
 		      &(struct mock_answer){ .event = RDMA_CM_EVENT_DEVICE_REMOVAL });
 	assert_int_equal(vb__pep_next(pep, &request, &err), VB_ERR_NO_DEVICE);
 	vb__pep_close(pep);

@@ -83,7 +83,7 @@ static void data_that_comes_before_the_confirmation_confirms(void **state)
 static void listener_hands_out_requests_one_by_one(void **state)
 {
 	struct vb__pep *pep = harness_listen();
-	struct rdma_cm_id *listener = ((struct verbs_pep *)pep)->id;
+	struct rdma_cm_id *listener = ((struct verbs_pep *)pep)->cm.id;
 	struct vb__request *first, *second, *none;
 
 	(void)state;
@@ -113,7 +113,7 @@ static void listener_turns_away_requests_on_other_devices(void **state)
 	(void)state;
 	strcpy(harness_settings.device, "mock7");
 	pep = harness_listen();
-	mock_connect_request(((struct verbs_pep *)pep)->id, "hi", 3);
+	mock_connect_request(((struct verbs_pep *)pep)->cm.id, "hi", 3);
 	assert_int_equal(vb__pep_next(pep, &request, NULL), 0);
 	assert_int_equal(mock_count("rdma_reject"), 1);
 	vb__pep_close(pep);

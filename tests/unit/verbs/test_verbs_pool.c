@@ -20,7 +20,7 @@ static struct vb__request *ask(struct vb__pep *pep)
 {
 	struct vb__request *request = NULL;
 
-	mock_connect_request(((struct verbs_pep *)pep)->id, "hi", 3);
+	mock_connect_request(((struct verbs_pep *)pep)->cm.id, "hi", 3);
 	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
 	return request;
 }

@@ -130,7 +130,7 @@ static void live_passively(struct life *life)
 	int rc = vb__pep_open(&vb__verbs_fabric, &harness_settings, &at, &pep, &life->err);
 
 	if (rc == 0) {
-		mock_connect_request(((struct verbs_pep *)pep)->id, "hi", 3);
+		mock_connect_request(((struct verbs_pep *)pep)->cm.id, "hi", 3);
 		rc = vb__pep_next(pep, &request, &life->err);
 		life->request_turned_away = rc == 0;
 	}
@@ -148,7 +148,7 @@ static void turn_somebody_away(struct life *life)
 	int rc = vb__pep_open(&vb__verbs_fabric, &harness_settings, &at, &pep, &life->err);
 
 	if (rc == 0) {
-		mock_connect_request(((struct verbs_pep *)pep)->id, "hi", 3);
+		mock_connect_request(((struct verbs_pep *)pep)->cm.id, "hi", 3);
 		rc = vb__pep_next(pep, &request, &life->err);
 		life->request_turned_away = rc == 0;
 	}

@@ -105,7 +105,7 @@ struct vb__ep *harness_request(struct vb__pep *pep)
 	struct vb__request *request;
 	struct vb__ep *ep = NULL;
 
-	mock_connect_request(((struct verbs_pep *)pep)->id, "hi", 3);
+	mock_connect_request(((struct verbs_pep *)pep)->cm.id, "hi", 3);
 	assert_int_equal(vb__pep_next(pep, &request, &err), 1);
 	if (vb__ep_accept_open(request, &harness_attr, &ep, &err) != 0)
 		fail_msg("accept_open: %s: %s", err.operation, err.cause);
@@ -155,7 +155,7 @@ bool harness_arm(struct vb__ep *ep)
 
 void harness_cm_event(struct vb__ep *ep, enum rdma_cm_event_type event, int status)
 {
-	mock_cm_event(harness_inside(ep)->id,
+	mock_cm_event(harness_inside(ep)->cm.id,
 		      &(struct mock_answer){ .event = event, .status = status });
 }
 
@@ -173,7 +173,7 @@ struct verbs_ep *harness_inside(struct vb__ep *ep)
 
 struct ibv_qp *harness_qp(struct vb__ep *ep)
 {
-	return harness_inside(ep)->id->qp;
+	return harness_inside(ep)->qp;
 }
 
 static int rank_of(const char *call)
