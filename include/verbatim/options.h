@@ -20,6 +20,41 @@ enum vb_fabric {
 	VB_FABRIC_OFI,	    /* libfabric: its tcp provider runs anywhere */
 };
 
+/* How the two ends of a connection over verbs are brought together. iWARP knows cm only. */
+enum vb_wireup {
+	VB_WIREUP_AUTO =
+		0, /* cm; tcp where /dev/infiniband/rdma_cm is missing or denied. Listeners: both */
+	VB_WIREUP_CM,  /* by the kernel's connection manager, librdmacm */
+	VB_WIREUP_TCP, /* over a TCP connection, which stays open, at 1000 above the port */
+};
+
+/*
+ * The queue pairs of the verbs fabric, for those who know their network. The defaults are right for
+ * nearly all.
+ */
+struct vb_qp_options {
+	/* At most so many bytes in a packet: 256, 512, 1024, 2048 or 4096. Only with VB_WIREUP_TCP.
+	 * The largest that both ports take. */
+	uint32_t mtu_bytes;
+
+	/* The device repeats what was not acknowledged within 4.096 µs * 2^ack_timeout, 31 at most.
+	 * So that all tries together last as long as peer_timeout_ms. */
+	uint8_t ack_timeout;
+
+	/* How often, 7 at most: without end, with some devices. 6. */
+	uint8_t retries;
+
+	/* The same for a peer that has no receive posted, which happens only where a server's pool
+	 * is empty. 7, without end. */
+	uint8_t rnr_retries;
+
+	/* And after how long: the code of enum ibv_qp_attr's min_rnr_timer, 31 at most. 12, 0.64 ms. */
+	uint8_t min_rnr_timer;
+
+	/* Reads and atomic operations under way at once, each way; fewer if the device cannot. 16. */
+	uint8_t reads;
+};
+
 /* Failures are not logged but returned. */
 enum vb_log_level {
 	VB_LOG_WARNING = 0, /* something went wrong that no call returns */
@@ -40,6 +75,10 @@ typedef void (*vb_log_fn)(void *arg, enum vb_log_level level, const char *line);
 struct vb_options {
 	/* VB_FABRIC in the environment (auto, verbs, ofi) if not given here. */
 	enum vb_fabric fabric;
+
+	/* VB_WIREUP in the environment (auto, cm, tcp) if not given here. */
+	enum vb_wireup wireup;
+	struct vb_qp_options qp;
 
 	/* Only this RDMA device or libfabric provider. VB_DEVICE in the environment. */
 	const char *device;

@@ -42,7 +42,7 @@ struct vb_listener {
 	unsigned pass_count;
 	unsigned shared_receives;
 	struct vb__pool **pools; /* NULL: each channel has its own receives */
-	char description[320];
+	char description[512];
 };
 
 static void add_words(struct vb_listener *l, const char *fabric, const char *words)
@@ -110,7 +110,8 @@ static int fail_nothing_served(struct vb_listener *l, const struct vb__address *
 
 	snprintf(why->operation, sizeof(why->operation), "listen on");
 	snprintf(why->object, sizeof(why->object), "%s", at->text);
-	snprintf(why->cause, sizeof(why->cause), "%s", l->description);
+	snprintf(why->cause, sizeof(why->cause), "%.*s", (int)sizeof(why->cause) - 1,
+		 l->description);
 	return vb__fail_again(err, why);
 }
 
@@ -497,8 +498,9 @@ static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **
 			return VB_ERR_AGAIN;
 		vb__waiter_sleep(l->waiter.epoll, UINT64_MAX);
 	}
-	snprintf(ch->description, sizeof(ch->description), "%s on %s to %s: the peer chose it",
-		 ch->ep->fabric->name, ch->ep->device, ch->ep->peer);
+	snprintf(ch->description, sizeof(ch->description), "%s on %s to %s: the peer chose it%s%s",
+		 ch->ep->fabric->name, ch->ep->device, ch->ep->peer, ch->ep->how[0] ? "; " : "",
+		 ch->ep->how);
 	vb__log(&l->settings.log, VB_LOG_INFO, "accepted by %s", ch->description);
 	*channel = ch;
 	return 0;

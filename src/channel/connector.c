@@ -207,8 +207,9 @@ static void describe(struct vb_channel *ch, const struct candidate *c, unsigned 
 	for (unsigned i = 0; i < count; i++)
 		if (&c[i] != chosen && c[i].address == chosen->address && c[i].answer.code)
 			why = c[i].answer.cause;
-	snprintf(ch->description, sizeof(ch->description), "%s on %s to %s: %s",
-		 ch->ep->fabric->name, ch->ep->device, ch->ep->peer, why);
+	snprintf(ch->description, sizeof(ch->description), "%s on %s to %s: %s%s%s",
+		 ch->ep->fabric->name, ch->ep->device, ch->ep->peer, why,
+		 ch->ep->how[0] ? "; " : "", ch->ep->how);
 	vb__log(&ch->settings.log, VB_LOG_INFO, "connected by %s", ch->description);
 }
 

@@ -16,20 +16,46 @@
 #define DEFAULT_SPIN_US 20u
 #define PEER_TIMEOUT_MIN_MS 200u
 
-static int fabric_from_env(enum vb_fabric *fabric, struct vb_error *err)
-{
-	const char *name = getenv("VB_FABRIC");
+#define DEFAULT_RETRIES 6u     /* 7 is without end on rxe */
+#define DEFAULT_RNR_RETRIES 7u /* without end, and hardly ever needed: credits see to it */
+#define DEFAULT_RNR_TIMER 12u  /* 0.64 ms; what rdma_cm leaves there means 655 ms */
+#define DEFAULT_READS 16u
 
-	if (!name || !*name || !strcmp(name, "auto"))
-		*fabric = VB_FABRIC_AUTO;
-	else if (!strcmp(name, "verbs"))
-		*fabric = VB_FABRIC_VERBS;
-	else if (!strcmp(name, "ofi"))
-		*fabric = VB_FABRIC_OFI;
-	else
-		return vb__fail_invalid(err, "VB_FABRIC", "\"%s\" is none of auto, verbs, ofi",
-					name);
-	return 0;
+/* One of `names`, the first of which is also meant by nothing at all. Negative: none of them. */
+static int choice_from_env(const char *variable, const char *const names[3], struct vb_error *err)
+{
+	const char *name = getenv(variable);
+
+	if (!name || !*name)
+		return 0;
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(name, names[i]))
+			return i;
+	return vb__fail_invalid(err, variable, "\"%s\" is none of %s, %s, %s", name, names[0],
+				names[1], names[2]);
+}
+
+/* What the options leave open. */
+static int heed_environment(struct vb__settings *s, struct vb_error *err)
+{
+	static const char *const fabrics[] = {
+		[VB_FABRIC_AUTO] = "auto", [VB_FABRIC_VERBS] = "verbs", [VB_FABRIC_OFI] = "ofi"
+	};
+	static const char *const wireups[] = {
+		[VB_WIREUP_AUTO] = "auto", [VB_WIREUP_CM] = "cm", [VB_WIREUP_TCP] = "tcp"
+	};
+	int choice = 0;
+
+	if (s->fabric == VB_FABRIC_AUTO)
+		choice = choice_from_env("VB_FABRIC", fabrics, err);
+	if (choice > 0)
+		s->fabric = (enum vb_fabric)choice;
+	if (choice >= 0 && s->wireup == VB_WIREUP_AUTO) {
+		choice = choice_from_env("VB_WIREUP", wireups, err);
+		if (choice > 0)
+			s->wireup = (enum vb_wireup)choice;
+	}
+	return choice < 0 ? choice : 0;
 }
 
 /* Where only one CPU is to be had, spinning keeps from running what we wait for. */
@@ -40,6 +66,26 @@ static uint32_t default_spin_us(void)
 	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1)
 		return 0;
 	return DEFAULT_SPIN_US;
+}
+
+static int check_qp(const struct vb_qp_options *qp, struct vb_error *err)
+{
+	uint32_t mtu = qp->mtu_bytes;
+
+	if (mtu && (mtu < 256 || mtu > 4096 || mtu & (mtu - 1)))
+		return vb__fail_invalid(err, "qp.mtu_bytes",
+					"%u is none of 256, 512, 1024, 2048, 4096", mtu);
+	if (qp->ack_timeout > 31)
+		return vb__fail_invalid(err, "qp.ack_timeout", "%u is over the limit of 31",
+					qp->ack_timeout);
+	if (qp->retries > 7 || qp->rnr_retries > 7)
+		return vb__fail_invalid(err, qp->retries > 7 ? "qp.retries" : "qp.rnr_retries",
+					"%u is over the limit of 7",
+					qp->retries > 7 ? qp->retries : qp->rnr_retries);
+	if (qp->min_rnr_timer > 31)
+		return vb__fail_invalid(err, "qp.min_rnr_timer", "%u is over the limit of 31",
+					qp->min_rnr_timer);
+	return 0;
 }
 
 static int check(const struct vb__settings *s, struct vb_error *err)
@@ -58,12 +104,23 @@ static int check(const struct vb__settings *s, struct vb_error *err)
 					s->family);
 	if (s->fabric > VB_FABRIC_OFI)
 		return vb__fail_invalid(err, "fabric", "%d is no fabric", (int)s->fabric);
-	return 0;
+	if (s->wireup > VB_WIREUP_TCP)
+		return vb__fail_invalid(err, "wireup", "%d is no way to wire up", (int)s->wireup);
+	return check_qp(&s->qp, err);
 }
 
 static uint32_t or_default(uint32_t value, uint32_t otherwise)
 {
 	return value ? value : otherwise;
+}
+
+static struct vb_qp_options complete(struct vb_qp_options qp)
+{
+	qp.retries = (uint8_t)or_default(qp.retries, DEFAULT_RETRIES);
+	qp.rnr_retries = (uint8_t)or_default(qp.rnr_retries, DEFAULT_RNR_RETRIES);
+	qp.min_rnr_timer = (uint8_t)or_default(qp.min_rnr_timer, DEFAULT_RNR_TIMER);
+	qp.reads = (uint8_t)or_default(qp.reads, DEFAULT_READS);
+	return qp;
 }
 
 int vb__settings_from(struct vb__settings *s, const struct vb_options *options,
@@ -76,6 +133,8 @@ int vb__settings_from(struct vb__settings *s, const struct vb_options *options,
 
 	*s = (struct vb__settings){
 		.fabric = o->fabric,
+		.wireup = o->wireup,
+		.qp = complete(o->qp),
 		.family = o->family,
 		.max_message = or_default(o->max_message_bytes, DEFAULT_MESSAGE),
 		.depth = or_default(o->depth, DEFAULT_DEPTH),
@@ -94,10 +153,6 @@ int vb__settings_from(struct vb__settings *s, const struct vb_options *options,
 	    snprintf(s->source, sizeof(s->source), "%s", o->source) >= (int)sizeof(s->source))
 		return vb__fail_invalid(err, "source", "\"%s\" is too long for an address",
 					o->source);
-	if (s->fabric == VB_FABRIC_AUTO) {
-		rc = fabric_from_env(&s->fabric, err);
-		if (rc)
-			return rc;
-	}
-	return check(s, err);
+	rc = heed_environment(s, err);
+	return rc ? rc : check(s, err);
 }

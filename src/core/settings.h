@@ -20,7 +20,9 @@ enum vb__traffic {
 
 struct vb__settings {
 	enum vb_fabric fabric;
-	char device[64]; /* empty: any */
+	enum vb_wireup wireup;
+	struct vb_qp_options qp; /* mtu_bytes and ack_timeout 0: as they follow from the rest */
+	char device[64];	 /* empty: any */
 	int family;
 	char source[64]; /* empty: by the route */
 	uint32_t max_message;

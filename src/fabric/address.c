@@ -78,6 +78,13 @@ static uint32_t scope_of(const struct sockaddr *sa)
 	return six->sin6_scope_id;
 }
 
+void vb__address_gid(const struct sockaddr *sa, uint8_t gid[16])
+{
+	struct in6_addr six = as_six(sa);
+
+	memcpy(gid, &six, sizeof(six));
+}
+
 bool vb__address_same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
 	struct in6_addr six_a = as_six(a), six_b = as_six(b);
@@ -161,6 +168,17 @@ static bool source_address(const struct vb__address *peer, struct sockaddr_stora
 	     getsockname(fd, (struct sockaddr *)source, &len) == 0;
 	close(fd);
 	return ok;
+}
+
+bool vb__address_source(const struct vb__address *peer, struct vb__address *source)
+{
+	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
+
+	if (!source_address(peer, &sa))
+		return false;
+	vb__address_from(source, (struct sockaddr *)&sa);
+	vb__address_set_port(source, 0);
+	return true;
 }
 
 static bool is_internet(const struct sockaddr *sa)

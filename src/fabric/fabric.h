@@ -189,6 +189,7 @@ struct vb__ep {
 	size_t max_bytes;    /* the largest operation */
 	char device[64];
 	char peer[VB__ADDRESS_TEXT];
+	char how[200]; /* what else is worth telling of how it was connected, and why so; or empty */
 	uint8_t peer_data[VB__PRIVATE_DATA];
 	size_t peer_data_len; /* may be padded by the fabric */
 	struct vb__mr *mrs;
@@ -201,7 +202,7 @@ struct vb__pep {
 	const struct vb__fabric *fabric;
 	int wait_fd;
 	uint16_t port;
-	char device[64];       /* for the description */
+	char device[200];      /* for the description */
 	bool shares_tcp_ports; /* an iWARP device holds the TCP port of the same number */
 };
 

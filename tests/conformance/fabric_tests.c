@@ -16,6 +16,7 @@ struct link {
 	struct {
 		uint64_t addr, key;
 	} remote;
+	enum vb__qp_type type;
 };
 
 static void post(struct link *l, enum vb__op_kind kind, uint64_t id, size_t at, size_t len)
@@ -85,7 +86,11 @@ static void equip(struct link *l, unsigned access)
 static struct vb__ep_attr attr_of(struct link *l)
 {
 	return (struct vb__ep_attr){
-		.send_depth = 16, .recv_depth = 16, .sge = 4, .settings = &l->settings
+		.send_depth = 16,
+		.recv_depth = 16,
+		.sge = 4,
+		.settings = &l->settings,
+		.qp_type = l->type,
 	};
 }
 
@@ -400,11 +405,81 @@ static void limits_client(struct side *side)
 	close_link(&l);
 }
 
+/* ---- Unreliable connections ---- */
+
+/* False if this fabric or device has none, and the error says so. */
+static bool uc_is_here(struct side *side)
+{
+	struct link l = { .type = VB__QP_UC };
+	struct vb__address found[VB__ADDRESSES_MAX];
+	struct vb_error err = { .code = VB_OK };
+	struct vb__ep_attr attr;
+	int rc;
+
+	CHECK_EQ(vb__settings_from(&l.settings, &side->options, NULL), 0);
+	attr = attr_of(&l);
+	CHECK(vb__address_resolve(side->address, "9", 0, found, NULL) > 0);
+	rc = vb__ep_open(fabric_of(side), &attr, &found[0], vb__now_ns() + vb__ms(5000), &l.ep,
+			 &err);
+	if (rc == 0) {
+		vb__ep_close(l.ep);
+		return true;
+	}
+	CHECK(rc == VB_ERR_UNSUPPORTED || rc == VB_ERR_NO_DEVICE);
+	CHECK(strstr(err.cause, rc == VB_ERR_UNSUPPORTED ? "UC" : "iWARP"));
+	skip_test(side, err.cause);
+	return false;
+}
+
+static void uc_server(struct side *side)
+{
+	struct link l = { .type = VB__QP_UC };
+	struct vb__completion done;
+
+	if (!uc_is_here(side))
+		return;
+	open_link_server(side, &l, VB__ACCESS_REMOTE_WRITE | VB__ACCESS_REMOTE_READ);
+	done = await(&l);
+	CHECK_EQ(done.status, VB_OK);
+	CHECK(done.by_write && done.imm == 0xfeedbeef);
+	CHECK(is_filled(l.memory + BIG, BIG / 2, 3)); /* the write before it, and its own */
+	CHECK(is_filled(l.memory + BIG + BIG / 2, 100, 4));
+	say(&l, 'd');
+	while (l.ep->state != VB__EP_DOWN) /* the peer's end is heard here as well */
+		await(&l);
+	CHECK_EQ(l.ep->down.code, VB_ERR_LOST);
+	close_link(&l);
+}
+
+static void uc_client(struct side *side)
+{
+	struct link l = { .type = VB__QP_UC };
+	struct vb__op write = { .kind = VB__OP_WRITE, .id = 1 };
+	struct vb__op imm = { .kind = VB__OP_WRITE_IMM, .id = 2, .imm = 0xfeedbeef };
+	struct vb__op read = { .kind = VB__OP_READ }, add = { .kind = VB__OP_FETCH_ADD };
+
+	if (!uc_is_here(side))
+		return;
+	CHECK(!(open_link_client(side, &l, VB__ACCESS_LOCAL) & (VB__CAP_READ | VB__CAP_ATOMIC)));
+	CHECK_EQ(post_remote(&l, read, BIG, 8, BIG), VB_ERR_UNSUPPORTED);
+	CHECK_EQ(post_remote(&l, add, BIG, 8, BIG), VB_ERR_UNSUPPORTED);
+	CHECK_EQ(l.ep->state, VB__EP_UP); /* no harm was done */
+	fill(l.memory + BIG, BIG / 2, 3);
+	fill(l.memory + BIG + BIG / 2, 100, 4);
+	CHECK_EQ(post_remote(&l, write, BIG, BIG / 2, BIG), 0);
+	await_good(&l, VB__OP_WRITE, 1);
+	CHECK_EQ(post_remote(&l, imm, BIG + BIG / 2, 100, BIG + BIG / 2), 0);
+	await_good(&l, VB__OP_WRITE_IMM, 2);
+	hear(&l, 'd');
+	close_link(&l);
+}
+
 const struct test fabric_tests[] = {
 	{ "fabric_private_data_write_and_read", one_sided_server, one_sided_client },
 	{ "fabric_refuses_what_is_not_granted", denied_server, denied_client },
 	{ "fabric_immediate_and_atomics_or_a_clear_no", special_server, special_client },
 	{ "fabric_every_operation_completes_exactly_once", flush_server, flush_client },
 	{ "fabric_limits_are_told_and_kept", limits_server, limits_client },
+	{ "fabric_uc_sends_and_writes_only", uc_server, uc_client },
 	{ NULL },
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the conformance tests: conformance --fabric verbs|ofi --address ADDRESS [--filter PART] [--without PART]... [--threads] */
+/*
+ * Runs the conformance tests: conformance --fabric verbs|ofi --address ADDRESS [--wireup tcp] [--device NAME]
+ * [--filter PART] [--without PART]... [--threads] [--below-transfers]
+ */
 #include "harness.h"
 
 #include <dirent.h>
@@ -15,8 +18,8 @@
 #define TIME_LIMIT_S 60u
 
 static struct {
-	const char *fabric, *address, *filter, *without[4], *device;
-	bool threads_only;
+	const char *fabric, *address, *filter, *without[4], *device, *wireup;
+	bool threads_only, below_transfers;
 } arguments = { .fabric = "ofi", .address = "127.0.0.1" };
 
 void check_failed(const char *file, int line, const char *condition)
@@ -306,6 +309,9 @@ static bool run(const struct test *test, char *skipped, size_t size)
 		.scratch = mkdtemp(scratch),
 		.options = {
 			.fabric = strcmp(arguments.fabric, "ofi") ? VB_FABRIC_VERBS : VB_FABRIC_OFI,
+			.wireup = arguments.wireup && !strcmp(arguments.wireup, "tcp")
+					  ? VB_WIREUP_TCP
+					  : VB_WIREUP_AUTO,
 			.device = arguments.device,
 			.peer_timeout_ms = 20000,
 			.log = getenv("VB_TEST_LOG") ? print_log : NULL,
@@ -380,34 +386,30 @@ static int run_lists(const struct test *const *lists, int *number, bool count_on
 
 static int run_all(int *number, bool count_only)
 {
-	static const struct test *const threads[] = { thread_tests,	   lend_thread_tests,
-						      memory_thread_tests, stream_thread_tests,
-						      crew_tests,	   server_thread_tests,
-						      dgram_thread_tests,  NULL };
-	static const struct test *const others[] = { channel_tests,
-						     end_tests,
-						     stranger_tests,
-						     fabric_tests,
-						     lend_tests,
-						     memory_tests,
-						     memory_bounds_tests,
-						     memory_order_tests,
-						     pass_tests,
-						     stream_tests,
-						     stream_direct_tests,
-						     stream_fault_tests,
-						     transfer_tests,
-						     failure_tests,
-						     door_tests,
-						     server_tests,
-						     server_trouble_tests,
-						     seal_tests,
-						     pack_tests,
-						     dgram_tests,
-						     NULL };
+	static const struct test *const threads[] = { thread_tests,
+						      lend_thread_tests,
+						      memory_thread_tests,
+						      stream_thread_tests,
+						      server_thread_tests,
+						      dgram_thread_tests,
+						      NULL };
+	static const struct test *const others[] = { channel_tests,	  end_tests,
+						     stranger_tests,	  fabric_tests,
+						     lend_tests,	  memory_tests,
+						     memory_bounds_tests, memory_order_tests,
+						     pass_tests,	  stream_tests,
+						     stream_direct_tests, stream_fault_tests,
+						     server_tests,	  server_trouble_tests,
+						     dgram_tests,	  NULL };
+	static const struct test *const transfers[] = { crew_tests, transfer_tests, failure_tests,
+							door_tests, seal_tests,	    pack_tests,
+							NULL };
 	int failed = run_lists(threads, number, count_only);
 
-	return failed + (arguments.threads_only ? 0 : run_lists(others, number, count_only));
+	if (arguments.threads_only)
+		return failed + run_list(crew_tests, number, count_only);
+	failed += run_lists(others, number, count_only);
+	return failed + (arguments.below_transfers ? 0 : run_lists(transfers, number, count_only));
 }
 
 int main(int argc, char **argv)
@@ -419,6 +421,8 @@ int main(int argc, char **argv)
 
 		if (!strcmp(argv[i], "--threads"))
 			arguments.threads_only = true;
+		else if (!strcmp(argv[i], "--below-transfers"))
+			arguments.below_transfers = true;
 		else if (!strcmp(argv[i], "--fabric"))
 			arguments.fabric = value, i++;
 		else if (!strcmp(argv[i], "--address"))
@@ -429,6 +433,8 @@ int main(int argc, char **argv)
 			arguments.without[without++] = value, i++;
 		else if (!strcmp(argv[i], "--device"))
 			arguments.device = value, i++;
+		else if (!strcmp(argv[i], "--wireup"))
+			arguments.wireup = value, i++;
 		else
 			return fprintf(stderr, "conformance: unknown option %s\n", argv[i]), 2;
 	}

@@ -31,7 +31,7 @@ static struct {
 	unsigned nth; /* counted down; 0: none */
 	bool and_all_after;
 	const char *name;
-	unsigned times;
+	unsigned after, times;
 	int errnum;
 	const char *failed;
 } plan;
@@ -65,8 +65,9 @@ int mock_call(const char *name, const void *object)
 		plan.nth = plan.and_all_after;
 	}
 	if (plan.times && !strcmp(plan.name, name)) {
-		fail = true;
-		plan.times--;
+		fail = plan.after == 0;
+		plan.times -= fail;
+		plan.after -= !fail;
 	}
 	if (fail && !plan.failed)
 		plan.failed = name;
@@ -139,8 +140,15 @@ void mock_fail_nth(unsigned n, int errnum, bool and_all_after)
 void mock_fail_call(const char *name, unsigned times, int errnum)
 {
 	plan.name = name;
+	plan.after = 0;
 	plan.times = times;
 	plan.errnum = errnum;
+}
+
+void mock_fail_after(const char *name, unsigned after, int errnum)
+{
+	mock_fail_call(name, 1, errnum);
+	plan.after = after;
 }
 
 const char *mock_failed_call(void)

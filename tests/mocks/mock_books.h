@@ -41,6 +41,9 @@ void mock_fail_nth(unsigned n, int errnum, bool and_all_after);
 /* The next `times` calls of this name fail. */
 void mock_fail_call(const char *name, unsigned times, int errnum);
 
+/* After so many good ones, one call of this name fails. */
+void mock_fail_after(const char *name, unsigned after, int errnum);
+
 /* The name of the first call that was made to fail; NULL: none so far. */
 const char *mock_failed_call(void);
 

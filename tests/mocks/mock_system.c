@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -115,7 +117,10 @@ int __wrap_epoll_create1(int flags)
 
 int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	return refused("epoll_ctl") ? -1 : __real_epoll_ctl(epfd, op, fd, event);
+	/* Taking out what is in cannot fail. */
+	if (op != EPOLL_CTL_DEL && refused("epoll_ctl"))
+		return -1;
+	return __real_epoll_ctl(epfd, op, fd, event);
 }
 
 int __wrap_eventfd(unsigned count, int flags)
@@ -135,6 +140,32 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *new_value
 		return -1;
 	return __real_timerfd_settime(fd, flags, new_value, old_value);
 }
+
+/* Sockets are real, but the calls may fail. */
+#define WRAP_SOCKET_CALL(type, name, parameters, arguments)           \
+	type __real_##name parameters;                                \
+	type __wrap_##name parameters;                                \
+	type __wrap_##name parameters                                 \
+	{                                                             \
+		return refused(#name) ? -1 : __real_##name arguments; \
+	}
+
+WRAP_SOCKET_CALL(int, socket, (int domain, int type, int protocol), (domain, type, protocol))
+WRAP_SOCKET_CALL(int, bind, (int fd, const struct sockaddr *sa, socklen_t len), (fd, sa, len))
+WRAP_SOCKET_CALL(int, listen, (int fd, int backlog), (fd, backlog))
+WRAP_SOCKET_CALL(int, connect, (int fd, const struct sockaddr *sa, socklen_t len), (fd, sa, len))
+WRAP_SOCKET_CALL(int, accept4, (int fd, struct sockaddr *sa, socklen_t *len, int flags),
+		 (fd, sa, len, flags))
+WRAP_SOCKET_CALL(int, getsockname, (int fd, struct sockaddr *sa, socklen_t *len), (fd, sa, len))
+WRAP_SOCKET_CALL(int, getpeername, (int fd, struct sockaddr *sa, socklen_t *len), (fd, sa, len))
+WRAP_SOCKET_CALL(int, setsockopt, (int fd, int level, int name, const void *v, socklen_t len),
+		 (fd, level, name, v, len))
+WRAP_SOCKET_CALL(int, getsockopt, (int fd, int level, int name, void *v, socklen_t *len),
+		 (fd, level, name, v, len))
+WRAP_SOCKET_CALL(ssize_t, send, (int fd, const void *from, size_t len, int flags),
+		 (fd, from, len, flags))
+WRAP_SOCKET_CALL(ssize_t, recv, (int fd, void *to, size_t len, int flags), (fd, to, len, flags))
+WRAP_SOCKET_CALL(ssize_t, getrandom, (void *to, size_t len, unsigned flags), (to, len, flags))
 
 /* Our code gets and sets flags only; only setting them is made to fail. */
 static int set_flags(int fd, int command, long arg)

@@ -44,6 +44,8 @@ struct mock_qp {
 	struct mock_wr last_sent;
 	uint8_t rnr_timer;
 	unsigned unacked; /* asynchronous events */
+	struct ibv_qp_attr steps[IBV_QPS_ERR + 1];
+	int masks[IBV_QPS_ERR + 1];
 };
 
 struct mock_srq {
@@ -61,6 +63,7 @@ static struct ibv_device device;
 static struct ibv_async_event async_events[PENDING_MAX];
 static unsigned async_count;
 static uint32_t next_key, next_qp_num;
+static void *opened; /* by ibv_open_device */
 
 /* ---- The device ---- */
 
@@ -97,6 +100,44 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	if (!errnum)
 		*attr = mock_device.attr;
 	return errnum;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *of)
+{
+	int errnum = mock_call("ibv_open_device", of);
+
+	if (errnum) {
+		errno = errnum;
+		return NULL;
+	}
+	if (opened)
+		mock_complain("ibv_open_device of what is open");
+	opened = mock_make("open device", 1);
+	return &mock_context;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	int errnum = mock_call("ibv_close_device", context);
+
+	for (struct ibv_pd *pd = NULL; (pd = mock_next_alive("PD", pd));)
+		mock_complain("ibv_close_device before its PD");
+	mock_end(opened, "open device", "ibv_close_device");
+	opened = NULL;
+	return errnum;
+}
+
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
+			     uint32_t flags, size_t entry_size)
+{
+	int errnum = mock_call("ibv_query_gid_table", context);
+	size_t n = mock_device.gid_count < max ? mock_device.gid_count : max;
+
+	(void)flags;
+	if (errnum)
+		return -errnum;
+	memcpy(entries, mock_device.gids, n * entry_size);
+	return (ssize_t)n;
 }
 
 int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
@@ -541,9 +582,9 @@ struct ibv_qp *mock_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	q->qp.send_cq = attr->send_cq;
 	q->qp.recv_cq = attr->recv_cq;
 	q->qp.srq = attr->srq;
-	q->qp.qp_num = ++next_qp_num;
-	q->qp.qp_type = attr->qp_type;
+	q->qp.qp_num = 0x10 + ++next_qp_num;
 	q->qp.state = IBV_QPS_INIT;
+	q->qp.qp_type = attr->qp_type;
 	q->asked = attr->cap;
 	q->rnr_timer = MOCK_RNR_TIMER_UNSET;
 	if (attr->cap.max_inline_data && attr->cap.max_inline_data < mock_device.inline_grants)
@@ -563,13 +604,79 @@ void mock_qp_destroy(struct ibv_qp *qp)
 	mock_end(qp, "QP", "rdma_destroy_qp");
 }
 
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	int errnum = mock_call("ibv_create_qp", pd);
+	struct ibv_qp *qp;
+
+	if (errnum) {
+		errno = errnum;
+		return NULL;
+	}
+	qp = mock_qp_create(pd, attr);
+	if (qp)
+		qp->state = IBV_QPS_RESET;
+	return qp;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	mock_note("ibv_destroy_qp", qp);
+	mock_qp_destroy(qp);
+	return 0;
+}
+
+/* One rung after the other, each with what the specification demands of it. */
+static void check_step(const struct mock_qp *q, enum ibv_qp_state to, int mask)
+{
+	static const int rc[] = {
+		[IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+		[IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+		[IBV_QPS_RTS] = IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+	};
+	static const int not_of_uc = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |
+				     IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				     IBV_QP_MAX_QP_RD_ATOMIC;
+	int needed = rc[to] & (q->qp.qp_type == IBV_QPT_UC ? ~not_of_uc : ~0);
+
+	if (q->qp.state + 1 != to)
+		mock_complain("ibv_modify_qp from state %d to %d", q->qp.state, to);
+	if ((mask & ~IBV_QP_STATE) != needed)
+		mock_complain("ibv_modify_qp to %d with 0x%x in place of 0x%x", to, mask, needed);
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int errnum = mock_call("ibv_modify_qp", qp);
+	struct mock_qp *q = (struct mock_qp *)qp;
 
-	if (mock_check(qp, "QP", "ibv_modify_qp") && !errnum && (mask & IBV_QP_MIN_RNR_TIMER))
-		((struct mock_qp *)qp)->rnr_timer = attr->min_rnr_timer;
-	return errnum;
+	if (!mock_check(qp, "QP", "ibv_modify_qp"))
+		return EINVAL;
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR)
+		mock_qp_error(qp); /* in any case: a device has no reason to refuse */
+	else if (!errnum && mask & IBV_QP_STATE)
+		check_step(q, attr->qp_state, mask);
+	if (errnum)
+		return errnum;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		q->rnr_timer = attr->min_rnr_timer;
+	if (mask & IBV_QP_STATE) {
+		qp->state = attr->qp_state;
+		q->steps[attr->qp_state] = *attr;
+		q->masks[attr->qp_state] = mask;
+	}
+	return 0;
+}
+
+struct ibv_qp_attr mock_qp_step(const struct ibv_qp *qp, enum ibv_qp_state state, int *mask)
+{
+	const struct mock_qp *q = (const struct mock_qp *)qp;
+
+	if (mask)
+		*mask = q->masks[state];
+	return q->steps[state];
 }
 
 struct ibv_qp_cap mock_qp_asked(const struct ibv_qp *qp)
@@ -848,6 +955,7 @@ void mock_verbs_reset(void)
 	if (mock_context.device)
 		close(mock_context.async_fd);
 	async_count = 0;
+	opened = NULL;
 	next_key = next_qp_num = 0;
 	device = (struct ibv_device){ .name = MOCK_DEVICE, .transport_type = IBV_TRANSPORT_IB };
 	mock_context = (struct ibv_context){
@@ -875,9 +983,20 @@ void mock_verbs_reset(void)
 			  .max_qp_init_rd_atom = 16,
 			  .atomic_cap = IBV_ATOMIC_HCA },
 		.port = { .max_msg_sz = 1u << 30,
+			  .state = IBV_PORT_ACTIVE,
 			  .active_mtu = IBV_MTU_1024,
 			  .gid_tbl_len = MOCK_GIDS,
 			  .link_layer = IBV_LINK_LAYER_ETHERNET },
+		/* 127.0.0.1, so that real sockets can reach it; of RoCE v1 first, which is not for us. */
+		.gids = { { .gid.raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
+			    .gid_index = 2,
+			    .port_num = 1,
+			    .gid_type = IBV_GID_TYPE_ROCE_V1 },
+			  { .gid.raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
+			    .gid_index = 3,
+			    .port_num = 1,
+			    .gid_type = IBV_GID_TYPE_ROCE_V2 } },
+		.gid_count = 2,
 		.inline_max = 512,
 		.inline_grants = 256,
 	};

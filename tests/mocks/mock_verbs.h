@@ -32,6 +32,8 @@ struct mock_device {
 	unsigned inline_grants; /* and grants at least so much */
 	bool no_address;	/* rdma_bind_addr finds no device */
 	unsigned srq_grants;	/* ibv_create_srq gives so many; 0: what was asked for */
+	struct ibv_gid_entry gids[4];
+	unsigned gid_count;
 };
 extern struct mock_device mock_device;
 extern struct ibv_context mock_context;
@@ -99,6 +101,9 @@ struct mock_wr {
 /* The capacities that rdma_create_qp was asked for. */
 struct ibv_qp_cap mock_qp_asked(const struct ibv_qp *qp);
 uint8_t mock_qp_rnr_timer(const struct ibv_qp *qp);
+
+/* What ibv_modify_qp last gave when it took the queue pair to this state, and which of it counts. */
+struct ibv_qp_attr mock_qp_step(const struct ibv_qp *qp, enum ibv_qp_state state, int *mask);
 
 /* Posted and not completed. */
 unsigned mock_qp_pending(const struct ibv_qp *qp);

@@ -10,6 +10,7 @@
 
 #include "fabric/fabric.h"
 #include "fabric/waiter.h"
+#include "wire/wireup.h"
 
 /*
  * Keep-alive: a read of zero bytes, which the peer's device answers by itself,
@@ -125,6 +126,34 @@ struct verbs_wireup;
 #define VERBS_READY_WIRE (VB__READY_OWN << 1)
 #define VERBS_READY_DEVICE (VB__READY_OWN << 2)
 
+/* A port of a device, and how it is reached. */
+struct verbs_port {
+	struct ibv_context *context; /* held, see verbs_device_open */
+	uint8_t number;
+	uint8_t gid_index;
+	uint8_t link;	    /* enum vb__wireup_link */
+	uint16_t lid;	    /* InfiniBand only */
+	uint16_t mtu_bytes; /* that is active */
+	uint8_t gid[16];
+};
+
+/* A record of the wire-up by TCP that is coming in. */
+struct verbs_record {
+	uint8_t bytes[VB__WIREUP_BYTES];
+	size_t have;
+};
+
+/* The part of the wire-up by TCP. */
+struct verbs_tcp_end {
+	int fd;			     /* the connection's sign of life; -1: none */
+	struct verbs_port port;	     /* ours */
+	uint32_t psn;		     /* of what we send */
+	struct vb__address from, to; /* connecting */
+	struct vb__wireup peer;	     /* accepting: what it asked for */
+	struct verbs_record in;	     /* what is being read */
+	bool ready;		     /* no record is to come any more */
+};
+
 /* The part of the wire-up by rdma_cm. */
 struct verbs_cm_end {
 	struct rdma_event_channel *channel;
@@ -137,9 +166,11 @@ struct verbs_ep {
 	struct vb__waiter waiter;
 	struct vb__log log;
 	uint32_t peer_timeout_ms;
+	struct vb_qp_options tuning;
 
 	const struct verbs_wireup *wireup;
 	struct verbs_cm_end cm;
+	struct verbs_tcp_end tcp;
 	struct ibv_context *context; /* the device, opened by the wire-up */
 	uint8_t port;
 	struct ibv_qp *qp;
@@ -148,6 +179,7 @@ struct verbs_ep {
 	struct ibv_cq *cq;
 	unsigned unacked; /* completion events taken and not yet acknowledged */
 	enum verbs_armed armed;
+	enum vb__qp_type type;
 	bool iwarp;
 	uint8_t responder_resources, initiator_depth; /* as many as are wanted, then as can be */
 	struct vb__idle idle;
@@ -168,6 +200,10 @@ struct verbs_window {
 	struct ibv_mw *mw;
 };
 
+/* What a listener's waiter tells. */
+#define VERBS_PEP_CM VB__READY_OWN
+#define VERBS_PEP_TCP (VB__READY_OWN << 1)
+
 struct verbs_pep {
 	struct vb__pep base;
 	struct vb__waiter waiter;
@@ -175,6 +211,7 @@ struct verbs_pep {
 		struct rdma_event_channel *channel;
 		struct rdma_cm_id *id, *id_four; /* the second beside a wildcard of IPv6 */
 	} cm;
+	struct verbs_tcp_listener *tcp; /* NULL: none */
 	char only_device[64];
 	struct vb__log log;
 };
@@ -201,8 +238,18 @@ int verbs_fail_node(struct vb_error *err, const char *node, int errnum);
 /*
  * Why verbs cannot work on this machine at all, told by what `root` ("" for
  * the real system) shows under /sys and /dev; 0 if nothing speaks against it.
+ * With `cm` also why rdma_cm cannot.
  */
-int verbs_preflight(const char *root, struct vb_error *err);
+int verbs_preflight(const char *root, bool cm, struct vb_error *err);
+
+/*
+ * verbs_opened.c: devices that are opened without librdmacm. Opens one, or shares what was opened so before.
+ * Each ends by a release. Holding and releasing those of librdmacm does nothing: it keeps them open.
+ */
+int verbs_device_open(struct ibv_device *device, struct ibv_context **context,
+		      struct vb_error *err);
+void verbs_device_hold(struct ibv_context *context);
+void verbs_device_release(struct ibv_context *context);
 
 /*
  * verbs_device.c: a device's asynchronous events. Watching begins with what happens
@@ -297,10 +344,8 @@ int verbs_arm(struct vb__ep *ep, bool arrivals_only);
 int verbs_probe_open(struct verbs_ep *ep, struct vb_error *err);
 void verbs_probe_tick(struct verbs_ep *ep);
 void verbs_probe_done(struct verbs_ep *ep);
-uint8_t verbs_ack_timeout(uint32_t peer_timeout_ms);
+uint8_t verbs_ack_timeout(const struct verbs_ep *ep);
 
 #define VERBS_PROBE_ID UINT64_MAX
-#define VERBS_RETRIES 6	    /* 7 is without end on rxe */
-#define VERBS_RNR_RETRIES 7 /* without end, and never needed: credits see to it */
 
 #endif

@@ -11,12 +11,9 @@
 
 #define NOTHING_YET (-1)
 
-/* 0.64 ms. rdma_cm leaves 0 there, which means 655 ms. Credits make it moot; still. */
-#define MIN_RNR_TIMER 12
-
 int verbs_cm_open(struct rdma_event_channel **cm, struct vb_error *err)
 {
-	int rc = verbs_preflight("", err);
+	int rc = verbs_preflight("", true, err);
 
 	if (rc)
 		return rc;
@@ -55,7 +52,8 @@ static void keep_peer_data(struct vb__ep *ep, const struct rdma_conn_param *conn
 
 static void established(struct verbs_ep *ep)
 {
-	struct ibv_qp_attr attr = { .min_rnr_timer = MIN_RNR_TIMER };
+	/* rdma_cm leaves 0 there, which means 655 ms. */
+	struct ibv_qp_attr attr = { .min_rnr_timer = ep->tuning.min_rnr_timer };
 
 	if (!ep->iwarp && ibv_modify_qp(ep->qp, &attr, IBV_QP_MIN_RNR_TIMER) != 0)
 		vb__log(&ep->log, VB_LOG_DEBUG, "%s keeps its own min_rnr_timer", ep->base.device);
@@ -250,7 +248,7 @@ static void destroy_qp(struct verbs_ep *ep)
 /* rdma_create_qp has taken it to INIT. The ACK time-out can be set only before connecting. */
 static int get_ready(struct verbs_ep *ep, struct vb_error *err)
 {
-	uint8_t timeout = verbs_ack_timeout(ep->peer_timeout_ms);
+	uint8_t timeout = verbs_ack_timeout(ep);
 
 	(void)err;
 	if (rdma_set_option(ep->cm.id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
@@ -267,8 +265,8 @@ static struct rdma_conn_param conn_param(const struct verbs_ep *ep, const void *
 		.responder_resources = ep->responder_resources,
 		.initiator_depth = ep->initiator_depth,
 		.flow_control = 1,
-		.retry_count = VERBS_RETRIES,
-		.rnr_retry_count = VERBS_RNR_RETRIES,
+		.retry_count = ep->tuning.retries,
+		.rnr_retry_count = ep->tuning.rnr_retries,
 	};
 }
 
@@ -314,6 +312,7 @@ const struct verbs_wireup verbs_cm = {
 	.find = find,
 	.adopt = adopt,
 	.create_qp = create_qp,
+	.create_qp_call = "rdma_create_qp",
 	.destroy_qp = destroy_qp,
 	.get_ready = get_ready,
 	.connect = connect_to,

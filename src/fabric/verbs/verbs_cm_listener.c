@@ -64,7 +64,11 @@ int verbs_cm_listen(struct verbs_pep *pep, const struct vb__settings *settings,
 	(void)settings;
 	if (rc == 0)
 		rc = start(pep, at, err);
-	return rc ? rc : vb__waiter_add(&pep->waiter, pep->cm.channel->fd, VB__READY_OWN, err);
+	if (rc == 0)
+		rc = vb__waiter_add(&pep->waiter, pep->cm.channel->fd, VERBS_PEP_CM, err);
+	if (rc)
+		verbs_cm_unlisten(pep);
+	return rc;
 }
 
 static bool wanted(const struct verbs_pep *pep, const struct rdma_cm_id *id)
@@ -153,4 +157,6 @@ void verbs_cm_unlisten(struct verbs_pep *pep)
 		rdma_destroy_id(pep->cm.id);
 	if (pep->cm.channel)
 		rdma_destroy_event_channel(pep->cm.channel);
+	pep->cm.id = pep->cm.id_four = NULL;
+	pep->cm.channel = NULL;
 }

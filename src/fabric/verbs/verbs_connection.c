@@ -8,8 +8,6 @@
 #include "core/clock.h"
 #include "fabric/verbs/verbs_wireup.h"
 
-#define READS_AT_ONCE 16
-
 void verbs_cut(struct verbs_ep *ep)
 {
 	ep->wireup->disconnect(ep);
@@ -41,7 +39,8 @@ void verbs_on_established(struct verbs_ep *ep)
 {
 	if (ep->base.state == VB__EP_DOWN)
 		return;
-	ep->wireup->established(ep);
+	if (ep->wireup->established)
+		ep->wireup->established(ep);
 	ep->probe.heard_ns = vb__now_coarse_ns();
 	vb__ep_up(&ep->base);
 }
@@ -180,7 +179,10 @@ static int make(const struct vb__ep_attr *attr, const struct verbs_wireup *wireu
 	ep->wireup = wireup;
 	ep->log = attr->settings->log;
 	ep->peer_timeout_ms = attr->settings->peer_timeout_ms;
-	ep->responder_resources = ep->initiator_depth = READS_AT_ONCE;
+	ep->tuning = attr->settings->qp;
+	ep->responder_resources = ep->initiator_depth = ep->tuning.reads;
+	ep->type = attr->qp_type;
+	ep->tcp.fd = -1;
 	ep->waiter = VB__WAITER_NONE;
 	rc = vb__waiter_open(&ep->waiter, ep->peer_timeout_ms / VB__TICKS, err);
 	if (rc) {
@@ -192,14 +194,50 @@ static int make(const struct vb__ep_attr *attr, const struct verbs_wireup *wireu
 	return 0;
 }
 
+/*
+ * The way that was asked for. Else rdma_cm, unless it alone is what is missing here; then `how` tells why.
+ */
+static const struct verbs_wireup *choose(const struct vb__ep_attr *attr, char *how, size_t size)
+{
+	struct vb_error why = { .code = VB_OK };
+
+	if (attr->settings->wireup == VB_WIREUP_CM)
+		return &verbs_cm;
+	if (attr->settings->wireup == VB_WIREUP_TCP || attr->qp_type != VB__QP_RC)
+		return &verbs_tcp;
+	if (verbs_preflight("", true, &why) == 0 || verbs_preflight("", false, NULL) != 0)
+		return &verbs_cm;
+	snprintf(how, size, ", as %.60s: %.100s", why.object, why.cause);
+	return &verbs_tcp;
+}
+
+static int check_type(const struct verbs_wireup *wireup, const struct vb__ep_attr *attr,
+		      const struct vb__address *peer, struct vb_error *err)
+{
+	if (wireup->qp_types & 1u << attr->qp_type)
+		return 0;
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_UNSUPPORTED,
+				     .operation = "connect to",
+				     .object = peer->text,
+				     .cause = "rdma_cm wires up RC queue pairs only, not UC",
+				     .hint = "wire up by TCP (--wireup tcp, VB_WIREUP=tcp)",
+			     });
+}
+
 int verbs_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer,
 		  uint64_t deadline_ns, struct vb__ep **out, struct vb_error *err)
 {
+	char how[sizeof((*out)->how)] = "";
+	const struct verbs_wireup *wireup = choose(attr, how, sizeof(how));
 	struct verbs_ep *ep = NULL;
-	int rc = make(attr, &verbs_cm, &ep, err);
+	int rc = check_type(wireup, attr, peer, err);
 
-	if (!ep)
+	if (rc == 0)
+		rc = make(attr, wireup, &ep, err);
+	if (rc)
 		return rc;
+	memcpy(ep->base.how, how, sizeof(how));
 	snprintf(ep->base.peer, sizeof(ep->base.peer), "%s", peer->text);
 	rc = ep->wireup->find(ep, attr, peer, deadline_ns, err);
 	if (rc == 0)

@@ -2,6 +2,7 @@
 /* What verbs and rdma_cm say when they fail, in the words of struct vb_error, and what to try. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +201,8 @@ int verbs_fail_node(struct vb_error *err, const char *node, int errnum)
 						   "the udev rule"
 					: cm	 ? "load the module (`modprobe rdma_ucm`), or pass "
 						   "the node to the container: --device "
-						   "/dev/infiniband/rdma_cm"
+						   "/dev/infiniband/rdma_cm; or wire up by TCP "
+						   "(--wireup tcp, VB_WIREUP=tcp)"
 						 : "load the module (`modprobe ib_uverbs`), or "
 						   "pass the node to the container: --device "
 						   "/dev/infiniband/uverbs0",
@@ -230,18 +232,22 @@ static int count_entries(const char *root, const char *folder, const char *prefi
 	return n;
 }
 
+/* Tried in earnest: a container may show a node to root and deny it all the same. */
 static int check_node(const char *root, const char *name, struct vb_error *err)
 {
 	char path[512], node[300];
+	int fd;
 
 	snprintf(node, sizeof(node), "/dev/infiniband/%s", name);
 	snprintf(path, sizeof(path), "%s%s", root, node);
-	if (access(path, R_OK | W_OK) != 0)
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
 		return verbs_fail_node(err, node, errno);
+	close(fd);
 	return 0;
 }
 
-int verbs_preflight(const char *root, struct vb_error *err)
+int verbs_preflight(const char *root, bool cm, struct vb_error *err)
 {
 	char device[256], node[256];
 	int devices = count_entries(root, "/sys/class/infiniband", "", device, sizeof(device));
@@ -251,7 +257,7 @@ int verbs_preflight(const char *root, struct vb_error *err)
 
 	if (!devices)
 		return no_device(err);
-	rc = check_node(root, "rdma_cm", err);
+	rc = cm ? check_node(root, "rdma_cm", err) : 0;
 	/* With several devices some may be usable: then the one on the route will tell. */
 	if (rc == 0 && nodes == 1)
 		rc = check_node(root, node, err);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listening in every way that peers may be wired up, and the table of the verbs backend. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/verbs/verbs_wireup.h"
+#include "fabric/verbs/verbs_tcp.h"
 
-static const struct verbs_wireup *const wireups[] = { &verbs_cm };
+static const struct {
+	const struct verbs_wireup *wireup;
+	uint32_t ready; /* the listener's waiter tells */
+} wireups[] = { { &verbs_cm, VERBS_PEP_CM }, { &verbs_tcp, VERBS_PEP_TCP } };
 
 #define WIREUPS (sizeof(wireups) / sizeof(wireups[0]))
 
@@ -38,6 +42,54 @@ static void name_devices(char *to, size_t size)
 		ibv_free_device_list(list);
 }
 
+static void add_words(struct verbs_pep *pep, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void add_words(struct verbs_pep *pep, const char *format, ...)
+{
+	size_t at = strlen(pep->base.device), room = sizeof(pep->base.device) - at;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(pep->base.device + at, room, format, args);
+	va_end(args);
+}
+
+/* Whoever is not asked for by name can be done without, if it alone is what this machine has not. */
+static int listen_by_cm(struct verbs_pep *pep, const struct vb__settings *settings,
+			const struct vb__address *at, struct vb_error *err)
+{
+	struct vb_error why = { .code = VB_OK };
+
+	if (settings->wireup == VB_WIREUP_TCP)
+		return 0;
+	if (settings->wireup == VB_WIREUP_CM || verbs_preflight("", true, &why) == 0 ||
+	    verbs_preflight("", false, NULL) != 0)
+		return verbs_cm.listen(pep, settings, at, err);
+	add_words(pep, " (%s: %s)", why.object, why.cause);
+	return 0;
+}
+
+/* Beside rdma_cm it is an offer, as long as the port was not ours to choose. */
+static int listen_by_tcp(struct verbs_pep *pep, const struct vb__settings *settings,
+			 const struct vb__address *at, struct vb_error *err)
+{
+	struct vb_error why = { .code = VB_OK };
+	int rc;
+
+	if (settings->wireup == VB_WIREUP_CM)
+		return 0;
+	rc = verbs_tcp.listen(pep, settings, at, &why);
+	if (rc == 0) {
+		add_words(pep, " (wire-up by TCP: port %u)", verbs_tcp_port(pep->base.port));
+		return 0;
+	}
+	if (!pep->cm.channel || (rc == VB_ERR_IN_USE && !vb__address_port(at)))
+		return vb__fail_again(err, &why);
+	vb__log(&pep->log, VB_LOG_INFO, "no wire-up by TCP: %s: %s", why.object, why.cause);
+	return 0;
+}
+
 int verbs_listen(const struct vb__settings *settings, const struct vb__address *at,
 		 struct vb__pep **out, struct vb_error *err)
 {
@@ -51,15 +103,17 @@ int verbs_listen(const struct vb__settings *settings, const struct vb__address *
 	snprintf(pep->only_device, sizeof(pep->only_device), "%s", settings->device);
 	pep->waiter = VB__WAITER_NONE;
 	rc = vb__waiter_open(&pep->waiter, 0, err);
-	for (unsigned i = 0; i < WIREUPS && rc == 0; i++)
-		rc = wireups[i]->listen(pep, settings, at, err);
+	name_devices(pep->base.device, sizeof(pep->base.device));
+	if (rc == 0)
+		rc = listen_by_cm(pep, settings, at, err);
+	if (rc == 0)
+		rc = listen_by_tcp(pep, settings, at, err);
 	if (rc) {
 		verbs_pep_close(&pep->base);
 		return rc;
 	}
 	pep->base.wait_fd = pep->waiter.epoll;
 	pep->base.shares_tcp_ports = any_iwarp();
-	name_devices(pep->base.device, sizeof(pep->base.device));
 	*out = &pep->base;
 	return 0;
 }
@@ -67,10 +121,12 @@ int verbs_listen(const struct vb__settings *settings, const struct vb__address *
 int verbs_next_request(struct vb__pep *base, struct vb__request **request, struct vb_error *err)
 {
 	struct verbs_pep *pep = (struct verbs_pep *)base;
+	uint32_t ready = vb__waiter_check(&pep->waiter, 0);
 	int rc = 0;
 
 	for (unsigned i = 0; i < WIREUPS && rc == 0; i++)
-		rc = wireups[i]->next_request(pep, request, err);
+		if (ready & wireups[i].ready)
+			rc = wireups[i].wireup->next_request(pep, request, err);
 	return rc;
 }
 
@@ -86,7 +142,7 @@ void verbs_pep_close(struct vb__pep *base)
 	struct verbs_pep *pep = (struct verbs_pep *)base;
 
 	for (unsigned i = 0; i < WIREUPS; i++)
-		wireups[i]->unlisten(pep);
+		wireups[i].wireup->unlisten(pep);
 	vb__waiter_close(&pep->waiter);
 	free(pep);
 }
@@ -106,7 +162,7 @@ static void verbs_wake(struct vb__ep *base)
 const struct vb__fabric vb__verbs_fabric = {
 	.name = "verbs",
 	.id = VB_FABRIC_VERBS,
-	.qp_types = 1u << VB__QP_RC,
+	.qp_types = 1u << VB__QP_RC | 1u << VB__QP_UC,
 	.open = verbs_ep_open,
 	.connect = verbs_ep_connect,
 	.close = verbs_ep_close,

@@ -13,15 +13,18 @@
 #define FLUSH_MS 1000u
 
 /*
- * The exponent of the ACK time-out: 4.096 µs * 2^n, tried 1 + VERBS_RETRIES
+ * The exponent of the ACK time-out: 4.096 µs * 2^n, tried 1 + retries
  * times. The device must not give up before the peer time-out is over, or a
  * short outage would end the connection; that it is over, the probe tells.
  */
-uint8_t verbs_ack_timeout(uint32_t peer_timeout_ms)
+uint8_t verbs_ack_timeout(const struct verbs_ep *ep)
 {
+	uint64_t tries = 1u + ep->tuning.retries;
 	uint8_t n = 8;
 
-	while (n < 31 && (UINT64_C(4096) << n) * (1 + VERBS_RETRIES) < vb__ms(peer_timeout_ms))
+	if (ep->tuning.ack_timeout)
+		return ep->tuning.ack_timeout;
+	while (n < 31 && (UINT64_C(4096) << n) * tries < vb__ms(ep->peer_timeout_ms))
 		n++;
 	return n;
 }
@@ -96,7 +99,7 @@ void verbs_probe_tick(struct verbs_ep *ep)
 
 	if (ep->base.state == VB__EP_DOWN)
 		give_up_lost(ep, now);
-	if (ep->base.state != VB__EP_UP || p->too_early)
+	if (ep->base.state != VB__EP_UP || p->too_early || !p->mr)
 		return;
 	if (!p->outstanding && now - p->heard_ns >= tick / 2)
 		post_probe(ep, now);

@@ -133,6 +133,7 @@ int verbs_pool_open(struct vb__request *base, const struct vb__pool_attr *attr,
 		return verbs_fail(err, ENOMEM, "calloc", NULL);
 	pthread_mutex_init(&pool->lock, NULL);
 	pool->context = ((struct verbs_request *)base)->context;
+	verbs_device_hold(pool->context);
 	pool->device = ibv_get_device_name(pool->context->device);
 	pool->room = attr->bytes;
 	pool->memory = MAP_FAILED;
@@ -191,6 +192,7 @@ void verbs_pool_close(struct vb__pool *base)
 		munmap(pool->memory, pool->memory_bytes);
 	free(pool->slots);
 	vb__waiter_close(&pool->waiter);
+	verbs_device_release(pool->context);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
 }

@@ -44,9 +44,11 @@ static int settle_limits(struct verbs_ep *ep, const struct vb__ep_attr *attr, st
 	ep->iwarp = ep->context->device->transport_type == IBV_TRANSPORT_IWARP;
 	ep->initiator_depth = (uint8_t)within(ep->initiator_depth, device.max_qp_init_rd_atom);
 	ep->responder_resources = (uint8_t)within(ep->responder_resources, device.max_qp_rd_atom);
-	ep->base.caps |= VB__CAP_READ;
 	ep->base.caps |= ep->iwarp ? VB__CAP_CONNECTOR_FIRST | VB__CAP_SINK | VB__CAP_MUTE
 				   : VB__CAP_IMM;
+	if (ep->type != VB__QP_RC)
+		return 0;
+	ep->base.caps |= VB__CAP_READ;
 	if (device.atomic_cap != IBV_ATOMIC_NONE)
 		ep->base.caps |= VB__CAP_ATOMIC;
 	if (has_windows(&device))
@@ -95,7 +97,7 @@ static int try_queue_pair(struct verbs_ep *ep, unsigned inline_bytes)
 			.max_recv_sge = own ? ep->base.sge : 0,
 			.max_inline_data = inline_bytes,
 		},
-		.qp_type = IBV_QPT_RC,
+		.qp_type = ep->type == VB__QP_UC ? IBV_QPT_UC : IBV_QPT_RC,
 		.sq_sig_all = 0,
 	};
 	int rc = ep->wireup->create_qp(ep, &attr);
@@ -118,8 +120,8 @@ static int open_queue_pair(struct verbs_ep *ep, struct vb_error *err)
 			break;
 	}
 	if (rc == ENOMEM)
-		return verbs_fail_memory(err, rc, "rdma_create_qp", ep->base.device, 0);
-	return rc ? verbs_fail(err, rc, "rdma_create_qp", ep->base.device) : 0;
+		return verbs_fail_memory(err, rc, ep->wireup->create_qp_call, ep->base.device, 0);
+	return rc ? verbs_fail(err, rc, ep->wireup->create_qp_call, ep->base.device) : 0;
 }
 
 /* What an endpoint has for itself, or else of its pool. */
@@ -153,7 +155,8 @@ int verbs_queues_open(struct verbs_ep *ep, const struct vb__ep_attr *attr, struc
 		rc = open_queue_pair(ep, err);
 	if (rc == 0 && attr->pool)
 		rc = verbs_pool_join(ep, err);
-	if (rc == 0)
+	/* It is a read: without, the wire-up has to tell whether the peer is alive. */
+	if (rc == 0 && ep->base.caps & VB__CAP_READ)
 		rc = verbs_probe_open(ep, err);
 	return rc;
 }

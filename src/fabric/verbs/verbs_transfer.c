@@ -194,12 +194,35 @@ static bool goes_inline(const struct verbs_ep *ep, const struct vb__op *op, size
 		op->kind == VB__OP_WRITE || op->kind == VB__OP_WRITE_IMM);
 }
 
+static const char *in_words(unsigned cap)
+{
+	return cap == VB__CAP_READ     ? "reads"
+	       : cap == VB__CAP_ATOMIC ? "atomics"
+	       : cap == VB__CAP_WINDOW ? "memory windows"
+				       : "immediate data";
+}
+
+static int fail_unsupported(const struct verbs_ep *ep, unsigned cap, struct vb_error *err)
+{
+	bool uc = ep->type == VB__QP_UC && cap != VB__CAP_IMM;
+
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_UNSUPPORTED,
+				     .operation = in_words(cap),
+				     .object = ep->base.device,
+				     .cause = uc ? "a UC queue pair can send and write only"
+						 : "not supported by this device",
+				     .hint = uc ? "use RC" : NULL,
+			     });
+}
+
 static int check(const struct verbs_ep *ep, const struct vb__op *op, struct vb_error *err)
 {
 	static const unsigned caps[] = {
 		[VB__OP_SEND_IMM] = VB__CAP_IMM,     [VB__OP_WRITE_IMM] = VB__CAP_IMM,
 		[VB__OP_FETCH_ADD] = VB__CAP_ATOMIC, [VB__OP_COMPARE_SWAP] = VB__CAP_ATOMIC,
 		[VB__OP_BIND] = VB__CAP_WINDOW,	     [VB__OP_UNBIND] = VB__CAP_WINDOW,
+		[VB__OP_READ] = VB__CAP_READ,
 	};
 	unsigned needs = caps[op->kind];
 
@@ -208,17 +231,7 @@ static int check(const struct verbs_ep *ep, const struct vb__op *op, struct vb_e
 	if (op->sge_count > ep->base.sge)
 		return vb__fail_invalid(err, "post", "%u pieces, the limit is %u", op->sge_count,
 					ep->base.sge);
-	if (needs & ~ep->base.caps)
-		return vb__fail(err,
-				&(struct vb__failure){
-					.code = VB_ERR_UNSUPPORTED,
-					.operation = needs == VB__CAP_ATOMIC   ? "atomics"
-						     : needs == VB__CAP_WINDOW ? "memory windows"
-									       : "immediate data",
-					.object = ep->base.device,
-					.cause = "not supported by this device",
-				});
-	return 0;
+	return needs & ~ep->base.caps ? fail_unsupported(ep, needs, err) : 0;
 }
 
 int verbs_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *err)

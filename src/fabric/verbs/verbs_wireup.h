@@ -22,6 +22,7 @@ struct verbs_wireup {
 
 	/* The queue pair, as the endpoint's own: 0 or an errno. Destroying works from any state. */
 	int (*create_qp)(struct verbs_ep *ep, struct ibv_qp_init_attr *attr);
+	const char *create_qp_call; /* its name, for errors */
 	void (*destroy_qp)(struct verbs_ep *ep);
 
 	/* All queues are there: makes the queue pair ready for receives to be posted. */
@@ -38,7 +39,7 @@ struct verbs_wireup {
 	/* Looks after VERBS_READY_WIRE. */
 	void (*look_after)(struct verbs_ep *ep);
 
-	/* The peer's first data or its word is there; before the state changes. */
+	/* Or NULL: the peer's first data or its word is there; before the state changes. */
 	void (*established)(struct verbs_ep *ep);
 
 	/* Ends the connection: what is posted gets flushed, the peer hears of it. Again and again without harm. */
@@ -58,7 +59,7 @@ struct verbs_wireup {
 	void (*reject)(struct verbs_request *request, const void *data, size_t len);
 };
 
-extern const struct verbs_wireup verbs_cm;
+extern const struct verbs_wireup verbs_cm, verbs_tcp;
 
 /* verbs_cm_listener.c, for verbs_cm */
 int verbs_cm_listen(struct verbs_pep *pep, const struct vb__settings *settings,

@@ -13,6 +13,7 @@ static int forget_environment(void **state)
 	(void)state;
 	unsetenv("VB_FABRIC");
 	unsetenv("VB_DEVICE");
+	unsetenv("VB_WIREUP");
 	return 0;
 }
 
@@ -53,6 +54,13 @@ static void no_options_and_zeroes_mean_the_documented_defaults(void **state)
 		assert_int_equal(s.depth, 2);
 		assert_int_equal(s.connect_timeout_ms, 10000);
 		assert_int_equal(s.peer_timeout_ms, 10000);
+		assert_int_equal(s.wireup, VB_WIREUP_AUTO);
+		assert_int_equal(s.qp.mtu_bytes, 0);
+		assert_int_equal(s.qp.ack_timeout, 0);
+		assert_int_equal(s.qp.retries, 6);
+		assert_int_equal(s.qp.rnr_retries, 7);
+		assert_int_equal(s.qp.min_rnr_timer, 12);
+		assert_int_equal(s.qp.reads, 16);
 		assert_null(s.log.write);
 	}
 }
@@ -145,6 +153,21 @@ static void environment_chooses_the_fabric_unless_the_options_do(void **state)
 	}
 }
 
+static void environment_chooses_the_wire_up_unless_the_options_do(void **state)
+{
+	struct vb_options o = { .wireup = VB_WIREUP_CM };
+	struct vb__settings s;
+
+	(void)state;
+	setenv("VB_WIREUP", "tcp", 1);
+	assert_settings(&s, NULL);
+	assert_int_equal(s.wireup, VB_WIREUP_TCP);
+	assert_settings(&s, &o);
+	assert_int_equal(s.wireup, VB_WIREUP_CM);
+	setenv("VB_WIREUP", "udp", 1);
+	assert_refused(NULL, "VB_WIREUP", "\"udp\" is none of auto, cm, tcp");
+}
+
 static void environment_chooses_the_device_unless_the_options_do(void **state)
 {
 	struct vb_options o = { .device = "mlx5_1" };
@@ -197,6 +220,13 @@ static void a_bad_value_is_named_with_its_limit(void **state)
 		{ { .family = -1 }, "family", "AF_INET6" },
 		{ { .fabric = (enum vb_fabric)3 }, "fabric", "3" },
 		{ { .fabric = (enum vb_fabric) - 1 }, "fabric", "-1" },
+		{ { .wireup = (enum vb_wireup)3 }, "wireup", "3" },
+		{ { .qp.mtu_bytes = 1500 }, "qp.mtu_bytes", "1500" },
+		{ { .qp.mtu_bytes = 8192 }, "qp.mtu_bytes", "4096" },
+		{ { .qp.ack_timeout = 32 }, "qp.ack_timeout", "31" },
+		{ { .qp.retries = 8 }, "qp.retries", "8" },
+		{ { .qp.rnr_retries = 9 }, "qp.rnr_retries", "9" },
+		{ { .qp.min_rnr_timer = 32 }, "qp.min_rnr_timer", "32" },
 	};
 
 	(void)state;
@@ -232,6 +262,7 @@ int main(void)
 		in_clean_environment(spinning_is_off_if_unwanted_or_with_one_cpu_only),
 		in_clean_environment(environment_chooses_the_fabric_unless_the_options_do),
 		in_clean_environment(environment_chooses_the_device_unless_the_options_do),
+		in_clean_environment(environment_chooses_the_wire_up_unless_the_options_do),
 		in_clean_environment(a_bad_fabric_in_the_environment_is_quoted),
 		in_clean_environment(the_limits_themselves_are_allowed),
 		in_clean_environment(a_bad_value_is_named_with_its_limit),

@@ -163,7 +163,7 @@ static void listen_says_what_is_wrong_with_the_address(void **state)
 
 /* ---- The machine ---- */
 
-int __real_verbs_preflight(const char *root, struct vb_error *err);
+int __real_verbs_preflight(const char *root, bool cm, struct vb_error *err);
 
 struct machine {
 	char root[64];
@@ -215,11 +215,11 @@ static void a_machine_without_devices_says_how_to_get_one(void **state)
 	struct vb_error err = { .code = VB_OK };
 
 	(void)state;
-	assert_int_equal(__real_verbs_preflight(m.root, &err), VB_ERR_NO_DEVICE);
+	assert_int_equal(__real_verbs_preflight(m.root, true, &err), VB_ERR_NO_DEVICE);
 	assert_contains(err.cause, "no RDMA device");
 	assert_contains(err.hint, "type rxe");
 	vb__error_clear(&err);
-	assert_int_equal(__real_verbs_preflight("/nowhere", &err), VB_ERR_NO_DEVICE);
+	assert_int_equal(__real_verbs_preflight("/nowhere", true, &err), VB_ERR_NO_DEVICE);
 	remove_machine(&m);
 }
 
@@ -232,11 +232,14 @@ static void a_container_without_rdma_cm_says_how_to_pass_it(void **state)
 	make(&m, "/sys/class/infiniband/mlx5_0", S_IFDIR);
 	make(&m, "/sys/class/infiniband_verbs/uverbs0", S_IFDIR);
 	make(&m, "/dev/infiniband/uverbs0", 0666);
-	assert_int_equal(__real_verbs_preflight(m.root, &err), VB_ERR_ACCESS);
+	assert_int_equal(__real_verbs_preflight(m.root, true, &err), VB_ERR_ACCESS);
 	assert_int_equal(err.native, ENOENT);
 	assert_string_equal(err.object, "/dev/infiniband/rdma_cm");
 	assert_contains(err.hint, "modprobe rdma_ucm");
 	assert_contains(err.hint, "--device /dev/infiniband/rdma_cm");
+	assert_contains(err.hint, "--wireup tcp");
+	vb__error_clear(&err);
+	assert_int_equal(__real_verbs_preflight(m.root, false, &err), 0);
 	remove_machine(&m);
 }
 
@@ -249,7 +252,7 @@ static void a_missing_uverbs_node_is_named(void **state)
 	make(&m, "/sys/class/infiniband/mlx5_0", S_IFDIR);
 	make(&m, "/sys/class/infiniband_verbs/uverbs3", S_IFDIR);
 	make(&m, "/dev/infiniband/rdma_cm", 0666);
-	assert_int_equal(__real_verbs_preflight(m.root, &err), VB_ERR_ACCESS);
+	assert_int_equal(__real_verbs_preflight(m.root, true, &err), VB_ERR_ACCESS);
 	assert_string_equal(err.object, "/dev/infiniband/uverbs3");
 	assert_contains(err.hint, "ib_uverbs");
 	remove_machine(&m);
@@ -266,7 +269,7 @@ static void a_fine_machine_passes(void **state)
 	make(&m, "/sys/class/infiniband_verbs/uverbs0", S_IFDIR);
 	make(&m, "/dev/infiniband/rdma_cm", 0666);
 	make(&m, "/dev/infiniband/uverbs0", 0666);
-	assert_int_equal(__real_verbs_preflight(m.root, &err), 0);
+	assert_int_equal(__real_verbs_preflight(m.root, true, &err), 0);
 	assert_int_equal(err.code, VB_OK);
 	remove_machine(&m);
 }
@@ -276,8 +279,9 @@ static bool says_denied(const struct machine *m, const char *node)
 {
 	struct vb_error err = { .code = VB_OK };
 
-	return __real_verbs_preflight(m->root, &err) == VB_ERR_ACCESS && err.native == EACCES &&
-	       !strcmp(err.object, node) && strstr(err.hint, "ls -l /dev/infiniband");
+	return __real_verbs_preflight(m->root, true, &err) == VB_ERR_ACCESS &&
+	       err.native == EACCES && !strcmp(err.object, node) &&
+	       strstr(err.hint, "ls -l /dev/infiniband");
 }
 
 static void denied_as_nobody(const char *node)

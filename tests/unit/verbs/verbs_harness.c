@@ -10,17 +10,21 @@
 struct vb__settings harness_settings;
 struct vb__ep_attr harness_attr;
 unsigned harness_teardown_from;
+bool harness_without_cm;
 
 static uint8_t memory[4096];
 
-int __wrap_verbs_preflight(const char *root, struct vb_error *err);
+int __wrap_verbs_preflight(const char *root, bool cm, struct vb_error *err);
 
 /* This machine need not have any RDMA. */
-int __wrap_verbs_preflight(const char *root, struct vb_error *err)
+int __wrap_verbs_preflight(const char *root, bool cm, struct vb_error *err)
 {
 	(void)root;
-	(void)err;
-	return 0;
+	if (!cm || !harness_without_cm)
+		return 0;
+	return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_ACCESS,
+						    .object = "/dev/infiniband/rdma_cm",
+						    .cause = "it is not there" });
 }
 
 int harness_start(void **state)
@@ -28,7 +32,12 @@ int harness_start(void **state)
 	(void)state;
 	mock_verbs_reset();
 	harness_teardown_from = 0;
-	harness_settings = (struct vb__settings){ .peer_timeout_ms = 10000 };
+	harness_without_cm = false;
+	harness_settings = (struct vb__settings){
+		.wireup = VB_WIREUP_CM,
+		.peer_timeout_ms = 10000,
+		.qp = { .retries = 6, .rnr_retries = 7, .min_rnr_timer = 12, .reads = 16 },
+	};
 	harness_attr = (struct vb__ep_attr){
 		.send_depth = 8, .recv_depth = 4, .sge = 2, .settings = &harness_settings
 	};
@@ -184,6 +193,8 @@ static int rank_of(const char *call)
 		"ibv_dealloc_pd",    "rdma_destroy_id",
 	};
 
+	if (!strcmp(call, "ibv_destroy_qp")) /* without rdma_cm */
+		return rank_of("rdma_destroy_qp");
 	for (unsigned i = 0; i < ARRAY_SIZE(law); i++)
 		if (!strcmp(call, law[i]))
 			return (int)i;
@@ -198,7 +209,8 @@ const char *harness_unlawful(void)
 		const char *call = mock_call_at(i);
 		int rank = rank_of(call);
 
-		if (!strcmp(call, "rdma_destroy_event_channel"))
+		if (!strcmp(call, "rdma_destroy_event_channel") ||
+		    !strcmp(call, "ibv_close_device"))
 			reached = 0; /* the end of one endpoint or listener */
 		if (!strcmp(call, "ibv_destroy_srq"))
 			reached = 0; /* the end of a pool begins; the mock knows its members */

@@ -23,9 +23,12 @@ int harness_start(void **state);
 int harness_end(void **state);
 #define VERBS_TEST(f) cmocka_unit_test_setup_teardown(f, harness_start, harness_end)
 
-/* Defaults that a test may change before it opens anything. */
+/* Defaults that a test may change before it opens anything. Wired up by cm. */
 extern struct vb__settings harness_settings;
 extern struct vb__ep_attr harness_attr;
+
+/* As if /dev/infiniband/rdma_cm were missing. */
+extern bool harness_without_cm;
 
 struct vb__address harness_peer(void);
 

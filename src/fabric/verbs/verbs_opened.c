@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices that are opened without librdmacm: each once per process, as long as somebody needs it. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/verbs/verbs.h"
+
+struct opened {
+	struct opened *next;
+	struct ibv_context *context;
+	unsigned holds;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct opened *all;
+
+static struct opened **find(const struct ibv_context *context)
+{
+	struct opened **at = &all;
+
+	while (*at && (*at)->context != context)
+		at = &(*at)->next;
+	return at;
+}
+
+static struct opened *find_named(const char *name)
+{
+	struct opened *o = all;
+
+	while (o && strcmp(ibv_get_device_name(o->context->device), name) != 0)
+		o = o->next;
+	return o;
+}
+
+static struct opened *add(struct ibv_device *device, struct vb_error *err)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+
+	if (!o) {
+		verbs_fail(err, ENOMEM, "calloc", NULL);
+		return NULL;
+	}
+	errno = 0;
+	o->context = ibv_open_device(device);
+	if (!o->context) {
+		verbs_fail(err, errno ? errno : EIO, "ibv_open_device",
+			   ibv_get_device_name(device));
+		free(o);
+		return NULL;
+	}
+	o->next = all;
+	all = o;
+	return o;
+}
+
+int verbs_device_open(struct ibv_device *device, struct ibv_context **context, struct vb_error *err)
+{
+	struct vb_error why = { .code = VB_OK };
+	struct opened *o;
+
+	pthread_mutex_lock(&lock);
+	o = find_named(ibv_get_device_name(device));
+	if (!o)
+		o = add(device, &why);
+	if (o) {
+		o->holds++;
+		*context = o->context;
+	}
+	pthread_mutex_unlock(&lock);
+	return o ? 0 : vb__fail_again(err, &why);
+}
+
+void verbs_device_hold(struct ibv_context *context)
+{
+	struct opened *o;
+
+	pthread_mutex_lock(&lock);
+	o = *find(context);
+	if (o)
+		o->holds++;
+	pthread_mutex_unlock(&lock);
+}
+
+void verbs_device_release(struct ibv_context *context)
+{
+	struct opened **at, *last = NULL;
+
+	pthread_mutex_lock(&lock);
+	at = find(context);
+	if (*at && --(*at)->holds == 0) {
+		last = *at;
+		*at = last->next;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!last)
+		return;
+	ibv_close_device(last->context);
+	free(last);
+}

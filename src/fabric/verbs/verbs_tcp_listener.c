@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listening for wire-ups by TCP. Who connects has a little time to say what
+ * it wants, in one record. Strangers may be silent, babble or come in crowds:
+ * there are only so many at once, and the one that came first makes room.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "fabric/verbs/verbs_port.h"
+#include "fabric/verbs/verbs_tcp.h"
+
+#define BACKLOG 128
+#define CALLERS_MAX 64u
+#define PATIENCE_MS 5000u
+#define DEVICES_MAX 32u
+
+/* Somebody who has not yet said all. */
+struct caller {
+	int fd;
+	uint64_t deadline_ns;
+	struct verbs_record said;
+};
+
+struct verbs_tcp_listener {
+	int fd, timer;
+	uint32_t patience_ms;
+	struct caller callers[CALLERS_MAX]; /* as they came */
+	unsigned count;
+	struct ibv_context *devices[DEVICES_MAX]; /* held, as opening takes time */
+	unsigned device_count;
+};
+
+/* ---- The socket ---- */
+
+static int fail_listen(struct vb_error *err, int errnum, const char *operation, const char *at,
+		       uint16_t port)
+{
+	int rc = verbs_fail(err, errnum, operation, at);
+
+	if (errnum == EADDRINUSE)
+		vb__error_hint(err,
+			       "TCP port %u, 1000 above, is for the wire-up by TCP: choose another "
+			       "port, or find who has it with `ss -ltnp`",
+			       port);
+	return rc;
+}
+
+/* `at` is the address of the socket, `name` the listener's. */
+static int open_socket(struct verbs_tcp_listener *l, struct vb__address *at, const char *name,
+		       struct vb_error *err)
+{
+	struct sockaddr *sa = (struct sockaddr *)&at->sa;
+	int no = 0, yes = 1;
+
+	l->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (l->fd < 0)
+		return verbs_fail(err, errno, "socket", name);
+	setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (sa->sa_family == AF_INET6)
+		setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+	if (bind(l->fd, sa, at->len) != 0)
+		return fail_listen(err, errno, "bind", name, vb__address_port(at));
+	if (listen(l->fd, BACKLOG) != 0)
+		return fail_listen(err, errno, "listen", name, vb__address_port(at));
+	if (getsockname(l->fd, sa, &at->len) != 0)
+		return verbs_fail(err, errno, "getsockname", name);
+	return 0;
+}
+
+/* At 1000 above the port; of a listener that may choose, the port follows from the one that is found. */
+static int start(struct verbs_pep *pep, const struct vb__address *at, struct vb_error *err)
+{
+	struct vb__address there = *at;
+	uint16_t port = pep->base.port ? pep->base.port : vb__address_port(at);
+	int rc;
+
+	if (port && !verbs_tcp_port(port))
+		return vb__fail(
+			err, &(struct vb__failure){
+				     .code = vb__address_port(at) ? VB_ERR_INVALID : VB_ERR_IN_USE,
+				     .operation = "listen on",
+				     .object = at->text,
+				     .cause = "the wire-up by TCP needs the port 1000 above "
+					      "this one, which does not exist",
+				     .hint = "use a port up to 64535",
+			     });
+	vb__address_set_port(&there, port ? verbs_tcp_port(port) : 0);
+	rc = open_socket(pep->tcp, &there, at->text, err);
+	if (rc == 0)
+		pep->base.port = (uint16_t)(vb__address_port(&there) - VB__WIREUP_PORT_OFFSET);
+	return rc;
+}
+
+static int fail_no_device(struct vb_error *err, const struct vb_error *why)
+{
+	if (why->code)
+		return vb__fail_again(err, why);
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_NO_DEVICE,
+				     .operation = "listen for",
+				     .object = "wire-ups by TCP",
+				     .cause = "no RDMA device here can be wired up so: iWARP "
+					      "knows rdma_cm only",
+				     .hint = "see `rdma link`",
+			     });
+}
+
+/* All that can be used, so that a crowd does not make us open them again and again. */
+static int open_devices(struct verbs_pep *pep, struct vb_error *err)
+{
+	struct vb_error why = { .code = VB_OK };
+	struct verbs_tcp_listener *l = pep->tcp;
+	struct ibv_device **list;
+	int n = 0;
+
+	errno = 0;
+	list = ibv_get_device_list(&n);
+	if (!list)
+		return verbs_fail(err, errno ? errno : ENODEV, "ibv_get_device_list", NULL);
+	for (int i = 0; i < n && l->device_count < DEVICES_MAX; i++) {
+		if (list[i]->transport_type == IBV_TRANSPORT_IWARP ||
+		    (pep->only_device[0] &&
+		     strcmp(pep->only_device, ibv_get_device_name(list[i])) != 0))
+			continue;
+		if (verbs_device_open(list[i], &l->devices[l->device_count], &why) == 0)
+			l->device_count++;
+	}
+	ibv_free_device_list(list);
+	return l->device_count ? 0 : fail_no_device(err, &why);
+}
+
+static int open_timer(struct verbs_tcp_listener *l, struct vb_error *err)
+{
+	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	return l->timer < 0 ? verbs_fail(err, errno, "timerfd_create", NULL) : 0;
+}
+
+int verbs_tcp_listen(struct verbs_pep *pep, const struct vb__settings *settings,
+		     const struct vb__address *at, struct vb_error *err)
+{
+	struct verbs_tcp_listener *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return verbs_fail(err, ENOMEM, "calloc", NULL);
+	pep->tcp = l;
+	l->fd = l->timer = -1;
+	l->patience_ms = settings->peer_timeout_ms < PATIENCE_MS ? settings->peer_timeout_ms
+								 : PATIENCE_MS;
+	rc = verbs_preflight("", false, err);
+	if (rc == 0)
+		rc = open_devices(pep, err);
+	if (rc == 0)
+		rc = open_timer(l, err);
+	if (rc == 0)
+		rc = start(pep, at, err);
+	if (rc == 0)
+		rc = vb__waiter_add(&pep->waiter, l->fd, VERBS_PEP_TCP, err);
+	if (rc == 0)
+		rc = vb__waiter_add(&pep->waiter, l->timer, VERBS_PEP_TCP, err);
+	if (rc)
+		verbs_tcp_unlisten(pep);
+	return rc;
+}
+
+void verbs_tcp_unlisten(struct verbs_pep *pep)
+{
+	struct verbs_tcp_listener *l = pep->tcp;
+
+	if (!l)
+		return;
+	while (l->count)
+		close(l->callers[--l->count].fd);
+	while (l->device_count)
+		verbs_device_release(l->devices[--l->device_count]);
+	if (l->fd >= 0)
+		close(l->fd);
+	if (l->timer >= 0)
+		close(l->timer);
+	free(l);
+	pep->tcp = NULL;
+}
+
+/* ---- Callers ---- */
+
+/* The timer rings when the patience with the one that has waited longest is over. */
+static void set_timer(struct verbs_tcp_listener *l)
+{
+	uint64_t at = l->count ? l->callers[0].deadline_ns : 0;
+	struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(at / 1000000000u),
+						 .tv_nsec = (long)(at % 1000000000u) } };
+
+	/* If it fails they stay until somebody else comes: no harm. */
+	timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+/* Takes one from the list; its socket stays open. */
+static void forget(struct verbs_pep *pep, unsigned index)
+{
+	struct verbs_tcp_listener *l = pep->tcp;
+
+	vb__waiter_remove(&pep->waiter, l->callers[index].fd);
+	l->count--;
+	memmove(&l->callers[index], &l->callers[index + 1],
+		(l->count - index) * sizeof(*l->callers));
+}
+
+static void hang_up(struct verbs_pep *pep, unsigned index)
+{
+	int fd = pep->tcp->callers[index].fd;
+
+	forget(pep, index);
+	close(fd);
+}
+
+static void add_caller(struct verbs_pep *pep, int fd)
+{
+	struct verbs_tcp_listener *l = pep->tcp;
+	int yes = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	if (l->count == CALLERS_MAX)
+		hang_up(pep, 0);
+	if (vb__waiter_add(&pep->waiter, fd, VERBS_PEP_TCP, NULL) != 0) {
+		close(fd);
+		return;
+	}
+	l->callers[l->count++] =
+		(struct caller){ .fd = fd, .deadline_ns = vb__now_ns() + vb__ms(l->patience_ms) };
+}
+
+/* For want of memory or descriptors, later: whoever waits on the listener sees to it that this is no busy loop. */
+static bool is_for_later(int errnum)
+{
+	return errnum == EAGAIN || errnum == EMFILE || errnum == ENFILE || errnum == ENOBUFS ||
+	       errnum == ENOMEM;
+}
+
+/* These are about one caller that has gone again, see accept(2). */
+static bool is_of_the_caller(int errnum)
+{
+	return errnum == ECONNABORTED || errnum == EINTR || errnum == ENETDOWN ||
+	       errnum == EPROTO || errnum == ENOPROTOOPT || errnum == EHOSTDOWN ||
+	       errnum == ENONET || errnum == EHOSTUNREACH || errnum == EOPNOTSUPP ||
+	       errnum == ENETUNREACH || errnum == EPERM;
+}
+
+/* As many as there is room for at most, so that a crowd keeps nobody else waiting. */
+static int let_in(struct verbs_pep *pep, struct vb_error *err)
+{
+	for (unsigned i = 0; i < CALLERS_MAX; i++) {
+		int fd = accept4(pep->tcp->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0)
+			add_caller(pep, fd);
+		else if (is_for_later(errno))
+			return 0;
+		else if (!is_of_the_caller(errno))
+			return verbs_fail(err, errno, "accept4", "listener");
+	}
+	return 0;
+}
+
+static void log_refusal(const struct verbs_pep *pep, const struct vb_error *why)
+{
+	char line[VB_ERROR_LINE_MAX];
+
+	vb__log(&pep->log, VB_LOG_WARNING, "a peer could not be wired up: %s",
+		vb_error_format(why, line, sizeof(line)));
+}
+
+/* The reason to refuse, or 0 and the port. */
+static uint8_t find_port(const struct verbs_pep *pep, int fd, const struct vb__wireup *asked,
+			 struct verbs_port *port)
+{
+	struct vb_error why = { .code = VB_OK };
+	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
+	socklen_t len = sizeof(sa);
+	struct vb__address local;
+
+	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0) {
+		verbs_fail(&why, errno, "getsockname", NULL);
+		log_refusal(pep, &why);
+		return VB__WIREUP_NOT_READY;
+	}
+	vb__address_from(&local, (struct sockaddr *)&sa);
+	if (verbs_port_find(&local, pep->only_device, port, &why) != 0) {
+		log_refusal(pep, &why);
+		return VB__WIREUP_NOT_DEVICE;
+	}
+	if (port->link == asked->link)
+		return 0;
+	verbs_device_release(port->context);
+	return VB__WIREUP_NOT_LINK;
+}
+
+static struct vb__request *make_request(int fd, const struct vb__wireup *asked,
+					const struct verbs_port *port)
+{
+	struct verbs_tcp_request *request = calloc(1, sizeof(*request));
+	struct vb__request *base = request ? &request->base.base : NULL;
+
+	if (!request)
+		return NULL;
+	base->fabric = &vb__verbs_fabric;
+	base->qp_type = (enum vb__qp_type)asked->qp_type;
+	memcpy(base->data, asked->data, asked->data_len);
+	base->data_len = asked->data_len;
+	request->base.wireup = &verbs_tcp;
+	request->base.context = port->context;
+	request->fd = fd;
+	request->port = *port;
+	request->asked = *asked;
+	return base;
+}
+
+/* What a caller has said makes a request of it, or it is turned away. */
+static struct vb__request *judge(struct verbs_pep *pep, const struct caller *caller)
+{
+	struct vb__wireup asked;
+	enum vb__wireup_verdict verdict = vb__wireup_decode(&asked, caller->said.bytes);
+	struct vb__request *request = NULL;
+	struct verbs_port port = { .context = NULL };
+	uint8_t reason;
+
+	if (verdict == VB__WIREUP_GARBAGE ||
+	    (verdict == VB__WIREUP_GOOD && asked.kind != VB__WIREUP_REQUEST)) {
+		close(caller->fd); /* not worth an answer */
+		return NULL;
+	}
+	reason = verdict == VB__WIREUP_OTHER_VERSION ? VB__WIREUP_NOT_VERSION
+						     : find_port(pep, caller->fd, &asked, &port);
+	if (!reason) {
+		request = make_request(caller->fd, &asked, &port);
+		if (request)
+			return request;
+		verbs_device_release(port.context);
+		reason = VB__WIREUP_NOT_READY;
+	}
+	verbs_tcp_refuse(caller->fd, reason, NULL, 0);
+	close(caller->fd);
+	return NULL;
+}
+
+/* The first request among the callers, if any; who is gone or was silent for too long is forgotten. */
+static struct vb__request *hear_callers(struct verbs_pep *pep)
+{
+	struct verbs_tcp_listener *l = pep->tcp;
+	uint64_t now = vb__now_ns();
+	unsigned i = 0;
+
+	while (i < l->count) {
+		struct caller *caller = &l->callers[i];
+		int rc = verbs_tcp_hear(caller->fd, &caller->said);
+
+		if (rc > 0) {
+			struct caller done = *caller;
+			struct vb__request *request;
+
+			forget(pep, i);
+			request = judge(pep, &done);
+			if (request)
+				return request;
+		} else if (rc < 0 || now >= caller->deadline_ns) {
+			hang_up(pep, i);
+		} else {
+			i++;
+		}
+	}
+	return NULL;
+}
+
+int verbs_tcp_next_request(struct verbs_pep *pep, struct vb__request **request,
+			   struct vb_error *err)
+{
+	int rc;
+
+	if (!pep->tcp)
+		return 0;
+	rc = let_in(pep, err);
+	if (rc)
+		return rc;
+	*request = hear_callers(pep);
+	set_timer(pep->tcp);
+	return *request ? 1 : 0;
+}
+
+void verbs_tcp_reject(struct verbs_request *base, const void *data, size_t len)
+{
+	struct verbs_tcp_request *request = (struct verbs_tcp_request *)base;
+
+	verbs_tcp_refuse(request->fd, request->reason, data, len);
+	close(request->fd);
+	verbs_device_release(request->port.context);
+	free(request);
+}

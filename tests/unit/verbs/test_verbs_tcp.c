@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wire-up by TCP over real sockets: connecting, accepting, how it ends, and strangers at the listener's door. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tcp_peer.h"
+
+static uint64_t in_good_time(void)
+{
+	return vb__now_ns() + vb__ms(5000);
+}
+
+static struct vb__ep *open_to(enum tcp_manners manners, const struct vb__wireup *answer)
+{
+	struct vb__address at = tcp_peer_listen(manners, answer);
+	struct vb_error err = { .code = VB_OK };
+	struct vb__ep *ep = NULL;
+
+	if (vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep, &err) != 0)
+		fail_msg("open: %s: %s", err.operation, err.cause);
+	return ep;
+}
+
+/* What connecting is answered with; the endpoint and the peer are gone afterwards. */
+static int answer_of(enum tcp_manners manners, const struct vb__wireup *answer, unsigned ms,
+		     struct vb_error *err)
+{
+	struct vb__ep *ep = open_to(manners, answer);
+	int rc = vb__ep_connect(ep, "hi", 3, vb__now_ns() + vb__ms(ms), err);
+
+	if (rc)
+		assert_int_equal(ep->state, VB__EP_DOWN);
+	vb__ep_close(ep);
+	tcp_peer_end();
+	return rc;
+}
+
+/* Looks after events until the state is this one, or in vain. */
+static void await_state(struct vb__ep *ep, enum vb__ep_state wanted)
+{
+	for (int i = 0; i < 2000 && ep->state != wanted; i++) {
+		vb__waiter_sleep(ep->wait_fd, vb__now_ns() + vb__ms(5));
+		vb__ep_arm(ep);
+	}
+	assert_int_equal(ep->state, wanted);
+}
+
+static struct vb__wireup request_of(enum vb__qp_type type)
+{
+	struct vb__wireup r = tcp_peer_pair;
+
+	r.kind = VB__WIREUP_REQUEST;
+	r.qp_type = (uint8_t)type;
+	return r;
+}
+
+static const struct vb__wireup ready = { .kind = VB__WIREUP_READY, .version = VB__WIREUP_VERSION };
+
+/* ---- Connecting ---- */
+
+static void connecting_exchanges_private_data_and_confirms(void **state)
+{
+	struct vb__ep *ep = open_to(TCP_POLITE, &tcp_peer_pair);
+	struct vb__wireup request, confirmation;
+
+	(void)state;
+	assert_int_equal(ep->state, VB__EP_NEW);
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL); /* before it is connected */
+	assert_int_equal(vb__ep_connect(ep, "hi", 3, in_good_time(), NULL), 0);
+	assert_int_equal(ep->state, VB__EP_UP);
+	assert_string_equal(ep->peer_data, "yes");
+	assert_int_equal(ep->peer_data_len, 4);
+	assert_true(tcp_peer_heard(&request, &confirmation));
+	assert_int_equal(request.kind, VB__WIREUP_REQUEST);
+	assert_string_equal(request.data, "hi");
+	assert_int_equal(request.qpn, harness_qp(ep)->qp_num);
+	assert_int_equal(request.mtu, 4096);
+	assert_int_equal(request.responder_resources, 16);
+	assert_memory_equal(request.gid, &mock_device.gids[1].gid, 16);
+	assert_int_equal(confirmation.kind, VB__WIREUP_READY);
+	vb__ep_close(ep);
+	tcp_peer_end();
+}
+
+static void refusal_carries_the_private_data_and_the_reason(void **state)
+{
+	struct vb__wireup no = { .kind = VB__WIREUP_REJECT,
+				 .version = VB__WIREUP_VERSION,
+				 .reason = VB__WIREUP_NOT_TYPE,
+				 .data = "version",
+				 .data_len = 8 };
+	struct vb__ep *ep = open_to(TCP_POLITE, &no);
+	struct vb_error err = { .code = VB_OK };
+
+	(void)state;
+	assert_int_equal(vb__ep_connect(ep, "hi", 3, in_good_time(), &err), VB_ERR_REFUSED);
+	assert_string_equal(ep->peer_data, "version");
+	assert_int_equal(ep->peer_data_len, 8);
+	assert_contains(err.cause, "does not serve queue pairs of this type");
+	vb__ep_close(ep);
+	tcp_peer_end();
+}
+
+static void answers_that_are_none_are_told_apart(void **state)
+{
+	struct vb__wireup other = tcp_peer_pair;
+	struct vb_error err = { .code = VB_OK };
+
+	(void)state;
+	assert_int_equal(answer_of(TCP_BABBLES, NULL, 5000, &err), VB_ERR_REFUSED);
+	assert_contains(err.cause, "does not wire up queue pairs");
+	vb__error_clear(&err);
+	assert_int_equal(answer_of(TCP_CLOSES, NULL, 5000, &err), VB_ERR_LOST);
+	vb__error_clear(&err);
+	assert_int_equal(answer_of(TCP_SILENT, NULL, 50, &err), VB_ERR_TIMEOUT);
+	assert_contains(err.cause, "no answer at TCP port");
+	vb__error_clear(&err);
+	other.version = 2;
+	assert_int_equal(answer_of(TCP_POLITE, &other, 5000, &err), VB_ERR_VERSION);
+	vb__error_clear(&err);
+	other = tcp_peer_pair;
+	other.qp_type = VB__QP_UC;
+	assert_int_equal(answer_of(TCP_POLITE, &other, 5000, &err), VB_ERR_REFUSED);
+}
+
+static void nobody_listening_names_the_second_port(void **state)
+{
+	struct vb__address at = tcp_peer_listen(TCP_POLITE, &tcp_peer_pair);
+	struct vb_error err = { .code = VB_OK };
+	char port[16];
+	struct vb__ep *ep;
+
+	(void)state;
+	tcp_peer_end();
+	assert_int_equal(
+		vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep, NULL), 0);
+	assert_int_equal(vb__ep_connect(ep, "hi", 3, in_good_time(), &err), VB_ERR_REFUSED);
+	snprintf(port, sizeof(port), "port %u", vb__address_port(&at) + 1000u);
+	assert_contains(err.cause, port);
+	assert_string_equal(err.object, at.text);
+	assert_contains(err.hint, "start the receiving side first");
+	vb__ep_close(ep);
+}
+
+static void open_fails_and_tells_which_devices_were_considered(void **state)
+{
+	struct vb__address at = harness_peer();
+	struct vb_error err = { .code = VB_OK };
+	struct vb__ep *ep;
+
+	(void)state;
+	at = tcp_address(MOCK_PORT);
+	mock_device.gid_count = 1; /* RoCE v1 only */
+	assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep,
+				     &err),
+			 VB_ERR_NO_DEVICE);
+	assert_contains(err.cause, MOCK_DEVICE ": it is none of its GIDs of RoCE v2");
+	mock_device.gid_count = 2;
+	mock_device.port.state = IBV_PORT_DOWN;
+	vb__error_clear(&err);
+	assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep,
+				     &err),
+			 VB_ERR_NO_DEVICE);
+	assert_contains(err.cause, MOCK_DEVICE ": its port is not active");
+	mock_context.device->transport_type = IBV_TRANSPORT_IWARP;
+	vb__error_clear(&err);
+	assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep,
+				     &err),
+			 VB_ERR_NO_DEVICE);
+	assert_contains(err.cause, MOCK_DEVICE ": iWARP");
+}
+
+static void a_port_without_room_above_is_told(void **state)
+{
+	struct vb__address at = harness_peer();
+	struct vb_error err = { .code = VB_OK };
+	struct vb__pep *pep;
+	struct vb__ep *ep;
+
+	(void)state;
+	at = tcp_address(MOCK_PORT);
+	vb__address_set_port(&at, 64536);
+	assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep,
+				     &err),
+			 VB_ERR_INVALID);
+	assert_contains(err.hint, "64535");
+	vb__error_clear(&err);
+	assert_int_equal(vb__pep_open(&vb__verbs_fabric, &harness_settings, &at, &pep, &err),
+			 VB_ERR_INVALID);
+	assert_contains(err.hint, "64535");
+}
+
+static void rdma_cm_is_gone_without_where_it_is_missing(void **state)
+{
+	struct vb__ep *ep;
+
+	(void)state;
+	harness_settings.wireup = VB_WIREUP_AUTO;
+	harness_without_cm = true;
+	ep = open_to(TCP_POLITE, &tcp_peer_pair);
+	assert_int_equal(vb__ep_connect(ep, "hi", 3, in_good_time(), NULL), 0);
+	assert_contains(ep->how, "wired up by TCP, as /dev/infiniband/rdma_cm: it is not there");
+	assert_int_equal(mock_count("rdma_create_event_channel"), 0);
+	vb__ep_close(ep);
+	tcp_peer_end();
+}
+
+static void uc_by_rdma_cm_is_a_clear_no(void **state)
+{
+	struct vb__address at = harness_peer();
+	struct vb_error err = { .code = VB_OK };
+	struct vb__ep *ep;
+
+	(void)state;
+	harness_settings.wireup = VB_WIREUP_CM;
+	harness_attr.qp_type = VB__QP_UC;
+	assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep,
+				     &err),
+			 VB_ERR_UNSUPPORTED);
+	assert_contains(err.hint, "--wireup tcp");
+}
+
+/* ---- Accepting ---- */
+
+static void accepting_is_up_when_the_peer_is_ready(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC), reply;
+	struct vb__pep *pep = tcp_listen();
+	int fd = tcp_peer_call(pep);
+	struct vb__ep *ep = tcp_peer_request(pep, fd, &asked);
+
+	(void)state;
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL);
+	assert_int_equal(vb__ep_accept(ep, "welcome", 8, NULL), 0);
+	assert_int_equal(ep->state, VB__EP_CONNECTING);
+	assert_int_equal(harness_qp(ep)->state, IBV_QPS_RTS); /* before the peer hears of it */
+	assert_true(tcp_peer_hear(fd, &reply));
+	assert_int_equal(reply.kind, VB__WIREUP_REPLY);
+	assert_string_equal(reply.data, "welcome");
+	assert_int_equal(reply.qpn, harness_qp(ep)->qp_num);
+	assert_int_equal(reply.responder_resources, 2); /* never more than the peer wants */
+	tcp_peer_say(fd, &ready);
+	await_state(ep, VB__EP_UP);
+	vb__ep_close(ep);
+	assert_false(tcp_peer_hear(fd, &reply)); /* the end of the stream */
+	close(fd);
+	vb__pep_close(pep);
+}
+
+static void data_that_comes_before_the_confirmation_confirms(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC), reply;
+	struct vb__pep *pep = tcp_listen();
+	int fd = tcp_peer_call(pep);
+	struct vb__ep *ep = tcp_peer_request(pep, fd, &asked);
+	struct vb__completion done;
+
+	(void)state;
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL);
+	assert_int_equal(vb__ep_accept(ep, "welcome", 8, NULL), 0);
+	mock_complete_recv(harness_qp(ep), IBV_WC_SUCCESS, 64);
+	assert_int_equal(vb__ep_poll(ep, &done, 1), 1);
+	assert_int_equal(ep->state, VB__EP_UP);
+	assert_true(tcp_peer_hear(fd, &reply));
+	tcp_peer_say(fd, &ready); /* late, and no harm */
+	for (int i = 0; i < 20; i++)
+		vb__ep_arm(ep);
+	assert_int_equal(ep->state, VB__EP_UP);
+	vb__ep_close(ep);
+	close(fd);
+	vb__pep_close(pep);
+}
+
+static void a_request_of_another_type_is_refused_in_words(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_UC), reply;
+	struct vb__pep *pep = tcp_listen();
+	struct vb_error err = { .code = VB_OK };
+	int fd = tcp_peer_call(pep);
+	struct vb__request *request;
+	struct vb__ep *ep;
+
+	(void)state;
+	tcp_peer_say(fd, &asked);
+	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+	assert_int_equal(request->qp_type, VB__QP_UC);
+	assert_int_equal(vb__ep_accept_open(request, &harness_attr, &ep, &err), VB_ERR_UNSUPPORTED);
+	assert_contains(err.cause, "UC");
+	assert_true(tcp_peer_hear(fd, &reply));
+	assert_int_equal(reply.kind, VB__WIREUP_REJECT);
+	assert_int_equal(reply.reason, VB__WIREUP_NOT_TYPE);
+	close(fd);
+	vb__pep_close(pep);
+}
+
+static void a_rejection_carries_data(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC), reply;
+	struct vb__pep *pep = tcp_listen();
+	int fd = tcp_peer_call(pep);
+	struct vb__request *request;
+
+	(void)state;
+	tcp_peer_say(fd, &asked);
+	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+	assert_string_equal(request->data, "yes");
+	vb__request_reject(request, "no", 3);
+	assert_true(tcp_peer_hear(fd, &reply));
+	assert_int_equal(reply.kind, VB__WIREUP_REJECT);
+	assert_string_equal(reply.data, "no");
+	close(fd);
+	vb__pep_close(pep);
+}
+
+static void what_cannot_be_served_is_told_its_reason(void **state)
+{
+	struct vb__wireup version = { .kind = VB__WIREUP_REQUEST, .version = 9 };
+	struct vb__wireup link = request_of(VB__QP_RC), device = link, reply;
+	const struct {
+		struct vb__wireup *asked;
+		enum vb__wireup_reason reason;
+	} cases[] = { { &version, VB__WIREUP_NOT_VERSION },
+		      { &link, VB__WIREUP_NOT_LINK },
+		      { &device, VB__WIREUP_NOT_DEVICE } };
+	struct vb__pep *pep = tcp_listen();
+	struct vb__request *request;
+
+	(void)state;
+	link.link = VB__WIREUP_INFINIBAND;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		int fd = tcp_peer_call(pep);
+
+		mock_device.gid_count = cases[i].asked == &device ? 0 : 2;
+		tcp_peer_say(fd, cases[i].asked);
+		assert_int_equal(vb__pep_next(pep, &request, NULL), 0);
+		assert_true(tcp_peer_hear(fd, &reply));
+		assert_int_equal(reply.kind, VB__WIREUP_REJECT);
+		assert_int_equal(reply.reason, cases[i].reason);
+		close(fd);
+	}
+	vb__pep_close(pep);
+}
+
+/* ---- The end ---- */
+
+static void the_end_of_the_socket_is_the_end_of_the_connection(void **state)
+{
+	struct vb__ep *ep = open_to(TCP_POLITE, &tcp_peer_pair);
+	struct vb__completion done[4];
+
+	(void)state;
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL);
+	harness_post(ep, VB__OP_RECV, 2, 64, NULL);
+	assert_int_equal(vb__ep_connect(ep, "hi", 3, in_good_time(), NULL), 0);
+	assert_true(harness_arm(ep));
+	mock_complete_recv(harness_qp(ep), IBV_WC_SUCCESS, 33);
+	tcp_peer_end();
+	await_state(ep, VB__EP_DOWN);
+	assert_int_equal(ep->down.code, VB_ERR_LOST);
+	assert_int_equal(harness_drain(ep, done, 4), 2);
+	assert_int_equal(done[0].status, VB_OK); /* what arrived before */
+	assert_int_equal(done[0].len, 33);
+	assert_int_equal(done[1].status, VB_ERR_FLUSHED);
+	vb__ep_arm(ep);
+	assert_true(harness_arm(ep)); /* and nothing keeps a sleeper awake */
+	assert_false(harness_readable(ep->wait_fd));
+	vb__ep_close(ep);
+}
+
+static void a_peer_that_goes_before_it_is_ready_never_was_up(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC);
+	struct vb__pep *pep = tcp_listen();
+	int fd = tcp_peer_call(pep);
+	struct vb__ep *ep = tcp_peer_request(pep, fd, &asked);
+
+	(void)state;
+	assert_int_equal(vb__ep_accept(ep, "welcome", 8, NULL), 0);
+	close(fd);
+	await_state(ep, VB__EP_DOWN);
+	assert_false(ep->was_up);
+	vb__ep_close(ep);
+	vb__pep_close(pep);
+}
+
+static void words_that_are_not_due_end_the_connection(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC), reply;
+
+	(void)state;
+	for (int early = 0; early < 2; early++) {
+		struct vb__pep *pep = tcp_listen();
+		int fd = tcp_peer_call(pep);
+		struct vb__ep *ep = tcp_peer_request(pep, fd, &asked);
+
+		assert_int_equal(vb__ep_accept(ep, "welcome", 8, NULL), 0);
+		assert_true(tcp_peer_hear(fd, &reply));
+		if (!early)
+			tcp_peer_say(fd, &ready);
+		tcp_peer_say(fd, &asked);
+		await_state(ep, VB__EP_DOWN);
+		assert_int_equal(ep->down.code, VB_ERR_PROTOCOL);
+		vb__ep_close(ep);
+		close(fd);
+		vb__pep_close(pep);
+	}
+}
+
+static void disconnecting_flushes_and_ends_the_socket(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC), reply;
+	struct vb__pep *pep = tcp_listen();
+	int fd = tcp_peer_call(pep);
+	struct vb__ep *ep = tcp_peer_request(pep, fd, &asked);
+	struct vb__completion done[4];
+
+	(void)state;
+	harness_post(ep, VB__OP_RECV, 1, 64, NULL);
+	vb__ep_accept(ep, NULL, 0, NULL);
+	vb__ep_disconnect(ep);
+	assert_int_equal(ep->down.code, VB_ERR_CLOSED);
+	assert_int_equal(harness_drain(ep, done, 4), 1);
+	assert_true(tcp_peer_hear(fd, &reply));
+	assert_false(tcp_peer_hear(fd, &reply));
+	vb__ep_disconnect(ep);
+	vb__ep_close(ep);
+	close(fd);
+	vb__pep_close(pep);
+}
+
+/* ---- Strangers ---- */
+
+static void strangers_disturb_nobody(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC), none;
+	struct vb__pep *pep = tcp_listen();
+	struct vb__request *request;
+	int silent[100], rightful, babbling = tcp_peer_call(pep), half = tcp_peer_call(pep);
+	char noise[300];
+
+	(void)state;
+	memset(noise, 'x', sizeof(noise));
+	assert_int_equal(write(babbling, noise, sizeof(noise)), sizeof(noise));
+	assert_int_equal(write(half, "VBWU", 4), 4);
+	assert_int_equal(vb__pep_next(pep, &request, NULL), 0);
+	assert_false(tcp_peer_hear(babbling, &none)); /* hung up on */
+	for (unsigned i = 0; i < ARRAY_SIZE(silent); i++) {
+		silent[i] = tcp_peer_call(pep);
+		assert_int_equal(vb__pep_next(pep, &request, NULL), 0);
+	}
+	assert_false(tcp_peer_hear(silent[0], &none)); /* made room */
+	rightful = tcp_peer_call(pep);
+	tcp_peer_say(rightful, &asked);
+	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+	vb__request_reject(request, NULL, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(silent); i++)
+		close(silent[i]);
+	close(babbling);
+	close(half);
+	close(rightful);
+	vb__pep_close(pep);
+}
+
+static void patience_with_the_silent_ends(void **state)
+{
+	struct vb__pep *pep;
+	struct vb__request *request;
+	struct vb__wireup none;
+	int fd;
+
+	(void)state;
+	harness_settings.peer_timeout_ms = 200;
+	pep = tcp_listen();
+	fd = tcp_peer_call(pep);
+	vb__waiter_sleep(pep->wait_fd, in_good_time());
+	assert_int_equal(vb__pep_next(pep, &request, NULL), 0);
+	assert_false(harness_readable(pep->wait_fd));
+	vb__waiter_sleep(pep->wait_fd, in_good_time()); /* until the timer rings */
+	assert_int_equal(vb__pep_next(pep, &request, NULL), 0);
+	assert_false(tcp_peer_hear(fd, &none));
+	assert_false(harness_readable(pep->wait_fd));
+	close(fd);
+	vb__pep_close(pep);
+}
+
+/* ---- Listeners that serve both ways ---- */
+
+static void a_listener_serves_both_ways_unless_told_otherwise(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC);
+	struct vb__request *request;
+	struct vb__pep *pep;
+	char words[64];
+	int fd;
+
+	(void)state;
+	harness_settings.wireup = VB_WIREUP_AUTO;
+	pep = tcp_listen();
+	assert_int_equal(pep->port, MOCK_PORT);
+	snprintf(words, sizeof(words), MOCK_DEVICE " (wire-up by TCP: port %u)", MOCK_PORT + 1000);
+	assert_string_equal(pep->device, words);
+	fd = tcp_peer_call(pep);
+	tcp_peer_say(fd, &asked);
+	mock_connect_request(((struct verbs_pep *)pep)->cm.id, "hi", 3);
+	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+	assert_string_equal(request->data, "hi");
+	vb__request_reject(request, NULL, 0);
+	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+	assert_string_equal(request->data, "yes");
+	vb__request_reject(request, NULL, 0);
+	close(fd);
+	vb__pep_close(pep);
+}
+
+static void a_taken_second_port_is_done_without_unless_it_was_asked_for(void **state)
+{
+	struct vb__pep *first = tcp_listen(), *second = NULL;
+	struct vb_error err = { .code = VB_OK };
+	struct vb__address at = harness_peer();
+
+	(void)state;
+	at = tcp_address(MOCK_PORT);
+	vb__address_set_port(&at, first->port);
+	assert_int_equal(vb__pep_open(&vb__verbs_fabric, &harness_settings, &at, &second, &err),
+			 VB_ERR_IN_USE);
+	assert_string_equal(err.object, at.text);
+	assert_contains(err.hint, "1000 above");
+	vb__pep_close(first);
+
+	/* rdma_cm gives the mock's port, and above that somebody else is now. */
+	vb__address_set_port(&at, MOCK_PORT);
+	assert_int_equal(vb__pep_open(&vb__verbs_fabric, &harness_settings, &at, &first, NULL), 0);
+	harness_settings.wireup = VB_WIREUP_AUTO;
+	assert_int_equal(vb__pep_open(&vb__verbs_fabric, &harness_settings, &at, &second, NULL), 0);
+	assert_string_equal(second->device, MOCK_DEVICE);
+	vb__pep_close(second);
+	vb__address_set_port(&at, 0); /* any port would do: another one is looked for */
+	assert_int_equal(vb__pep_open(&vb__verbs_fabric, &harness_settings, &at, &second, NULL),
+			 VB_ERR_IN_USE);
+	vb__pep_close(first);
+}
+
+static void a_listener_without_rdma_cm_says_so_and_serves_by_tcp(void **state)
+{
+	struct vb__pep *pep;
+
+	(void)state;
+	harness_settings.wireup = VB_WIREUP_AUTO;
+	harness_without_cm = true;
+	pep = tcp_listen();
+	assert_contains(pep->device, "/dev/infiniband/rdma_cm: it is not there");
+	assert_contains(pep->device, "wire-up by TCP: port");
+	assert_int_equal(mock_count("rdma_create_event_channel"), 0);
+	vb__pep_close(pep);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TCP_TEST(connecting_exchanges_private_data_and_confirms),
+		TCP_TEST(refusal_carries_the_private_data_and_the_reason),
+		TCP_TEST(answers_that_are_none_are_told_apart),
+		TCP_TEST(nobody_listening_names_the_second_port),
+		TCP_TEST(open_fails_and_tells_which_devices_were_considered),
+		TCP_TEST(a_port_without_room_above_is_told),
+		TCP_TEST(rdma_cm_is_gone_without_where_it_is_missing),
+		TCP_TEST(uc_by_rdma_cm_is_a_clear_no),
+		TCP_TEST(accepting_is_up_when_the_peer_is_ready),
+		TCP_TEST(data_that_comes_before_the_confirmation_confirms),
+		TCP_TEST(a_request_of_another_type_is_refused_in_words),
+		TCP_TEST(a_rejection_carries_data),
+		TCP_TEST(what_cannot_be_served_is_told_its_reason),
+		TCP_TEST(the_end_of_the_socket_is_the_end_of_the_connection),
+		TCP_TEST(a_peer_that_goes_before_it_is_ready_never_was_up),
+		TCP_TEST(words_that_are_not_due_end_the_connection),
+		TCP_TEST(disconnecting_flushes_and_ends_the_socket),
+		TCP_TEST(strangers_disturb_nobody),
+		TCP_TEST(patience_with_the_silent_ends),
+		TCP_TEST(a_listener_serves_both_ways_unless_told_otherwise),
+		TCP_TEST(a_taken_second_port_is_done_without_unless_it_was_asked_for),
+		TCP_TEST(a_listener_without_rdma_cm_says_so_and_serves_by_tcp),
+	};
+
+	return cmocka_run_group_tests_name("verbs_tcp", tests, NULL, NULL);
+}
