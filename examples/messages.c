@@ -3,8 +3,8 @@
  * Messages: the client sends 10,000 of them, "0" to "9999"; the server logs
  * each one in order and ends by itself when the client disconnects.
  *
- *	messages --server ADDRESS        ADDRESS is [HOST]:PORT, e.g. :7471
- *	messages --client ADDRESS
+ *	messages --server ADDRESS [--wireup cm|tcp]        ADDRESS is [HOST]:PORT, e.g. :7471
+ *	messages --client ADDRESS [--wireup cm|tcp]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int fail(const struct vb_error *err)
 	return 1;
 }
 
-static int serve(const char *host, const char *port)
+static int serve(const char *host, const char *port, const struct vb_options *options)
 {
 	struct vb_listener *listener = NULL;
 	struct vb_channel *channel = NULL;
@@ -29,7 +29,7 @@ static int serve(const char *host, const char *port)
 	const void *message;
 	ssize_t len = 0;
 
-	if (vb_listener_open(*host ? host : NULL, port, NULL, &listener, &err) != 0)
+	if (vb_listener_open(*host ? host : NULL, port, options, &listener, &err) != 0)
 		return fail(&err);
 	fprintf(stderr, "messages: listening on port %d, %s\n", vb_listener_port(listener),
 		vb_listener_description(listener));
@@ -59,12 +59,12 @@ static int send_all(struct vb_channel *channel, struct vb_error *err)
 	return rc;
 }
 
-static int run_client(const char *host, const char *port)
+static int run_client(const char *host, const char *port, const struct vb_options *options)
 {
 	struct vb_channel *channel;
 	struct vb_error err;
 
-	if (vb_channel_connect(*host ? host : "localhost", port, NULL, &channel, &err) != 0)
+	if (vb_channel_connect(*host ? host : "localhost", port, options, &channel, &err) != 0)
 		return fail(&err);
 	fprintf(stderr, "messages: %s\n", vb_channel_description(channel));
 	if (send_all(channel, &err) != 0) {
@@ -92,12 +92,18 @@ static const char *split(char *address, const char **host)
 
 int main(int argc, char **argv)
 {
-	const char *host = "", *port = argc == 3 ? split(argv[2], &host) : NULL;
+	bool asks = argc == 5 && !strcmp(argv[3], "--wireup");
+	bool tcp = asks && !strcmp(argv[4], "tcp"), cm = asks && !strcmp(argv[4], "cm");
+	struct vb_options options = { .wireup = tcp  ? VB_WIREUP_TCP
+						: cm ? VB_WIREUP_CM
+						     : VB_WIREUP_AUTO };
+	const char *host = "", *port = argc == 3 || tcp || cm ? split(argv[2], &host) : NULL;
 
 	if (port && !strcmp(argv[1], "--server"))
-		return serve(host, port);
+		return serve(host, port, &options);
 	if (port && !strcmp(argv[1], "--client"))
-		return run_client(host, port);
-	fprintf(stderr, "usage: messages --server [HOST]:PORT | --client HOST:PORT\n");
+		return run_client(host, port, &options);
+	fprintf(stderr,
+		"usage: messages --server [HOST]:PORT | --client HOST:PORT [--wireup cm|tcp]\n");
 	return 2;
 }

@@ -16,7 +16,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/verbatim-test-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-unset VB_FABRIC VB_DEVICE LD_LIBRARY_PATH # meson test sets the last, to the build under test
+unset VB_FABRIC VB_WIREUP VB_DEVICE LD_LIBRARY_PATH # meson test sets the last, to the build under test
 
 skip() { echo "$*"; exit 77; }
 fail() { echo "failed: $*"; exit 1; }

@@ -141,6 +141,10 @@ const struct flag flags[] = {
 	{ EVERY, 0, "fabric", "NAME", FLAG_FABRIC, FIELD(options.connection.fabric), 0, 0,
 	  "verbs, ofi or auto",
 	  "verbs (RDMA), ofi (libfabric: TCP and others) or auto (verbs where there is a way)" },
+	{ EVERY, 0, "wireup", "HOW", FLAG_WIREUP, FIELD(options.connection.wireup), 0, 0,
+	  "cm, tcp or auto",
+	  "over verbs, connect by rdma_cm (cm), by TCP at 1000 above the port (tcp), or auto (cm "
+	  "where it is to be had; rdrecv: both)" },
 	{ EVERY, 0, "device", "NAME", FLAG_TEXT, FIELD(options.connection.device), 0, 0,
 	  "the name of a device", "only this RDMA device or libfabric provider" },
 	{ RDSEND | RDPERF, 0, "timeout", "SEC", FLAG_TIME,
@@ -237,6 +241,13 @@ static const char *const encrypts[] = {
 
 static const char *const compressions[] = { "auto", "no", NULL };
 
+static const char *const wireups[] = {
+	[VB_WIREUP_AUTO] = "auto",
+	[VB_WIREUP_CM] = "cm",
+	[VB_WIREUP_TCP] = "tcp",
+	NULL,
+};
+
 static const char *const ops[] = {
 	[VB_PERF_SEND] = "send",
 	[VB_PERF_WRITE] = "write",
@@ -294,6 +305,8 @@ static int number_of(const struct flag *flag, const char *text, uint64_t *value)
 		return index_of(ops, text, value);
 	case FLAG_QP:
 		return index_of(qps, text, value);
+	case FLAG_WIREUP:
+		return index_of(wireups, text, value);
 	case FLAG_SIZE:
 		result = quantity_size(text, value);
 		break;

@@ -13,6 +13,7 @@ enum flag_kind {
 	FLAG_RAISE,    /* takes no value; one more than before, at least 1 */
 	FLAG_TEXT,     /* not empty */
 	FLAG_FABRIC,   /* by its name */
+	FLAG_WIREUP,   /* likewise */
 	FLAG_ENCRYPT,  /* no, ask or require; without a value ask */
 	FLAG_COMPRESS, /* auto, no, or `least` to `most`; without a value auto */
 	FLAG_OP,       /* by its name, of rdperf */

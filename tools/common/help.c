@@ -52,8 +52,9 @@ static const char key_text[] =
 static const char units_text[] =
 	"\n"
 	"Sizes and rates: K, M, G, T are powers of 1024; KB, MB, GB, TB of 1000.\n"
-	"SEC: seconds, fractions too, or with ms, s, m, h. VB_FABRIC and VB_DEVICE in\n"
-	"the environment stand for --fabric and --device where these are not given.\n";
+	"SEC: seconds, fractions too, or with ms, s, m, h. VB_FABRIC, VB_WIREUP and\n"
+	"VB_DEVICE in the environment stand for --fabric, --wireup and --device where\n"
+	"these are not given.\n";
 
 static const char copy_example[] =
 	"\n"

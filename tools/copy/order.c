@@ -50,6 +50,7 @@ static void set_flags(struct order *order, unsigned flags)
 static void pack_transfer(struct pack *pack, const struct vb_transfer_options *options)
 {
 	pack_number(pack, options->connection.fabric, 1);
+	pack_number(pack, options->connection.wireup, 1);
 	pack_number(pack, (uint64_t)options->connection.family, 2);
 	pack_number(pack, options->connection.connect_timeout_ms, 4);
 	pack_number(pack, options->connection.peer_timeout_ms, 4);
@@ -66,6 +67,7 @@ static void pack_transfer(struct pack *pack, const struct vb_transfer_options *o
 static void unpack_transfer(struct unpack *unpack, struct vb_transfer_options *options)
 {
 	options->connection.fabric = (enum vb_fabric)unpack_upto(unpack, 1, VB_FABRIC_OFI);
+	options->connection.wireup = (enum vb_wireup)unpack_upto(unpack, 1, VB_WIREUP_TCP);
 	options->connection.family = (int)unpack_number(unpack, 2);
 	options->connection.connect_timeout_ms = (uint32_t)unpack_number(unpack, 4);
 	options->connection.peer_timeout_ms = (uint32_t)unpack_number(unpack, 4);

@@ -48,15 +48,17 @@ static void options_reach_their_fields(void **state)
 
 	(void)state;
 	assert_int_equal(PARSE(&a, RDSEND, false, "rdsend", "-b", "1M", "-w16", "--rails=2",
-			       "--workers", "3", "--fabric", "ofi", "--device", "tcp", "-6",
-			       "--bwlimit", "100MB", "--peer-timeout", "2.5", "--timeout", "0.3",
-			       "--no-direct", "--json", "-vv", "[::1]", "1", "k", "file"),
+			       "--workers", "3", "--fabric", "ofi", "--wireup", "tcp", "--device",
+			       "tcp", "-6", "--bwlimit", "100MB", "--peer-timeout", "2.5",
+			       "--timeout", "0.3", "--no-direct", "--json", "-vv", "[::1]", "1",
+			       "k", "file"),
 			 -1);
 	assert_int_equal(a.options.block_bytes, 1 << 20);
 	assert_int_equal(a.options.window_blocks, 16);
 	assert_int_equal(a.options.rails, 2);
 	assert_int_equal(a.options.workers, 3);
 	assert_int_equal(a.options.connection.fabric, VB_FABRIC_OFI);
+	assert_int_equal(a.options.connection.wireup, VB_WIREUP_TCP);
 	assert_string_equal(a.options.connection.device, "tcp");
 	assert_int_equal(a.options.connection.family, AF_INET6);
 	assert_int_equal(a.options.max_bytes_per_second, 100000000);
