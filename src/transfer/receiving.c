@@ -78,9 +78,35 @@ static void work(struct vb__crew *crew, unsigned number)
 		vb__crew_fail(crew, &err);
 }
 
+/*
+ * On each rail blocks come in their order. So if all workers wait for an earlier one, and the rails
+ * without a worker are at their end, then it was left out: nobody can bring it any more.
+ */
+static bool is_stuck(const struct vb__crew *crew)
+{
+	struct vb__sink *sink = ((const struct receiving *)crew)->sink;
+
+	return crew->working && sink->ops->waiting && sink->ops->waiting(sink) == crew->working;
+}
+
 static bool all_heard(const struct vb__crew *crew)
 {
-	return crew->working == 0 && crew->session->end_heard;
+	return (crew->working == 0 && crew->session->end_heard) || is_stuck(crew);
+}
+
+static int check_moving(struct vb__crew *crew)
+{
+	struct vb_error err = { .code = VB_OK };
+	bool stuck;
+
+	pthread_mutex_lock(&crew->lock);
+	stuck = is_stuck(crew);
+	pthread_mutex_unlock(&crew->lock);
+	if (!stuck)
+		return 0;
+	fail_block(crew, VB_ERR_CORRUPT, "a block was left out on its way", &err);
+	vb__crew_fail(crew, &err);
+	return err.code;
 }
 
 static int compare(struct vb__crew *crew, struct vb_error *err)
@@ -117,8 +143,8 @@ static void conduct(struct receiving *r)
 	/* Every rail needs one of its own, see sink.h. */
 	workers = workers < rails ? rails : workers;
 	if (vb__crew_start(&r->crew, workers, work, &err) != 0 ||
-	    vb__crew_conduct(&r->crew, all_heard) != 0 || vb__crew_do(&r->crew, finish) != 0 ||
-	    vb__crew_speak_out(&r->crew) != 0)
+	    vb__crew_conduct(&r->crew, all_heard) != 0 || check_moving(&r->crew) != 0 ||
+	    vb__crew_do(&r->crew, finish) != 0 || vb__crew_speak_out(&r->crew) != 0)
 		return;
 	if (vb__session_say(session, &verdict, &err) != 0)
 		vb__crew_fail(&r->crew, &err);

@@ -36,6 +36,12 @@ struct vb__sink_ops {
 		   struct vb_error *err);
 
 	/*
+	 * Or NULL: how many are in `put` now because an earlier block has not been put. If these are
+	 * all that there are to bring one, it will not come. Any thread; must not block.
+	 */
+	unsigned (*waiting)(struct vb__sink *sink);
+
+	/*
 	 * All `total_bytes` were put: makes them stand, and calls output.at_end. One thread, once,
 	 * after the last `put` has returned. Where there is an at_end, output.fd is closed if and
 	 * only if it was called.

@@ -119,6 +119,11 @@ static int stream_put(struct vb__sink *sink, const struct vb__block *block, cons
 	return rc ? vb__fail_again(err, &failure) : 0;
 }
 
+static unsigned stream_waiting(struct vb__sink *sink)
+{
+	return vb__turns_waiting(&stream_of(sink)->turns);
+}
+
 /* Pipes and the like cannot be synced, and need not be. */
 static int sync_output(const struct stream_sink *s, struct vb_error *err)
 {
@@ -176,6 +181,7 @@ static void stream_close(struct vb__sink *sink)
 
 static const struct vb__sink_ops stream_ops = {
 	.put = stream_put,
+	.waiting = stream_waiting,
 	.finish = stream_finish,
 	.close = stream_close,
 };

@@ -121,6 +121,17 @@ void vb__turns_pass(struct vb__turns *t, uint64_t length, const struct vb_error 
 	pthread_mutex_unlock(&t->lock);
 }
 
+unsigned vb__turns_waiting(struct vb__turns *t)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&t->lock);
+	for (const struct vb__turn *w = t->waiting; w && !t->failure.code; w = w->next)
+		count += w->offset > t->at;
+	pthread_mutex_unlock(&t->lock);
+	return count;
+}
+
 int vb__turns_end(struct vb__turns *t, uint64_t total, struct vb_error *err)
 {
 	int rc;

@@ -31,6 +31,9 @@ int vb__turns_take(struct vb__turns *turns, uint64_t offset, struct vb_error *er
 /* The turn is over: the next one's begins, `length` further on, or it has failed for all. */
 void vb__turns_pass(struct vb__turns *turns, uint64_t length, const struct vb_error *failure);
 
+/* How many wait for a turn that has not come. */
+unsigned vb__turns_waiting(struct vb__turns *turns);
+
 /* Was that all? */
 int vb__turns_end(struct vb__turns *turns, uint64_t total, struct vb_error *err);
 

@@ -43,6 +43,11 @@ static int tree_put(struct vb__sink *sink, const struct vb__block *block, const 
 	return vb__tree_take_block(s, block, data, err);
 }
 
+static unsigned tree_waiting(struct vb__sink *sink)
+{
+	return vb__turns_waiting(&tree_of(sink)->turns);
+}
+
 /* Was all of it said and sent? */
 static int check_whole(struct vb__tree_sink *s, struct vb_error *err)
 {
@@ -170,6 +175,7 @@ static void tree_progress(struct vb__sink *sink, struct vb_progress *progress)
 
 static const struct vb__sink_ops tree_ops = {
 	.put = tree_put,
+	.waiting = tree_waiting,
 	.finish = tree_finish,
 	.close = tree_close,
 	.speak = tree_speak,

@@ -285,6 +285,52 @@ static void leaving_out_last_sender(struct side *side)
 	meddle(side, LEAVE_OUT, 6, "what arrived is not what was sent");
 }
 
+/* ---- To a pipe: there blocks wait for those before them ---- */
+
+/* One worker, so that it is known which block goes by which rail: the 7th is the first one's last. */
+static void meddle_with_pipe(struct side *side, int block, enum vb_encrypt encrypt)
+{
+	struct vb_transfer_options options = encrypting(side, encrypt);
+	const char *source = scratch_path(side, "source");
+	struct outcome o;
+
+	options.rails = 2;
+	options.workers = 1;
+	mischief = LEAVE_OUT;
+	at_block = block;
+	make_file(source, 8 * BLOCK, 3);
+	o = come_sending(side, &options, &(struct vb_input){ .path = source });
+	CHECK_EQ(at_block, 0);
+	went_wrong(&o, VB_ERR_CORRUPT, "a block was left out on its way");
+}
+
+static void pipe_receiver(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct drain drain;
+	struct outcome o;
+
+	open_drain(&drain);
+	o = serve_receiving(side, &options, &(struct vb_output){ .fd = drain.fd });
+	CHECK_EQ(o.err.code, VB_ERR_CORRUPT);
+	CHECK(!drained(&drain, 8 * BLOCK, 3));
+}
+
+static void plain_pipe_sender(struct side *side)
+{
+	meddle_with_pipe(side, 7, VB_ENCRYPT_NEVER);
+}
+
+static void plain_pipe_middle_sender(struct side *side)
+{
+	meddle_with_pipe(side, 2, VB_ENCRYPT_NEVER);
+}
+
+static void sealed_pipe_sender(struct side *side)
+{
+	meddle_with_pipe(side, 7, VB_ENCRYPT_REQUIRE);
+}
+
 static void repeating_sender(struct side *side)
 {
 	meddle(side, REPEAT, 3, REFUSED);
@@ -360,6 +406,11 @@ const struct test seal_tests[] = {
 	{ "sealed_or_not_taken_if_the_receiver_requires", require_receiver, never_sender, ONCE },
 	{ "sealed_block_that_is_left_out_is_noticed", wary_receiver, leaving_out_sender, ONCE },
 	{ "sealed_last_block_that_is_left_out_is_noticed", wary_receiver, leaving_out_last_sender,
+	  ONCE },
+	{ "sealed_last_block_of_a_rail_is_missed_by_a_pipe", pipe_receiver, sealed_pipe_sender,
+	  ONCE },
+	{ "last_block_of_a_rail_is_missed_by_a_pipe", pipe_receiver, plain_pipe_sender, ONCE },
+	{ "block_that_is_left_out_is_missed_by_a_pipe", pipe_receiver, plain_pipe_middle_sender,
 	  ONCE },
 	{ "sealed_block_that_is_repeated_is_noticed", wary_receiver, repeating_sender, ONCE },
 	{ "sealed_last_block_that_is_repeated_is_noticed", wary_receiver, repeating_last_sender,
