@@ -23,26 +23,6 @@ struct vb_perf {
 
 /* ---- Connecting ---- */
 
-/* Where the control channel went, but to the port for data. */
-static int find_data_address(struct vb_perf *p, uint16_t port, struct vb_error *err)
-{
-	struct vb__address found[VB__ADDRESSES_MAX];
-	char host[VB__ADDRESS_TEXT], service[8];
-	char *end;
-	int n;
-
-	snprintf(host, sizeof(host), "%s", vb_channel_peer(p->talk.channel));
-	end = strstr(host, " port ");
-	if (end)
-		*end = '\0';
-	snprintf(service, sizeof(service), "%u", port);
-	n = vb__address_resolve(host, service, p->settings.family, found, err);
-	if (n < 0)
-		return n;
-	p->there = found[0];
-	return 0;
-}
-
 static int fail_not_perf(const struct vb_perf *p, struct vb_error *err)
 {
 	return vb__fail(err, &(struct vb__failure){
@@ -69,7 +49,7 @@ static int greet(struct vb_perf *p, struct vb_error *err)
 		return vb__fail_again(err, &why);
 	if (rc)
 		return fail_not_perf(p, err);
-	return find_data_address(p, word.hello.port, err);
+	return vb__perf_peer_address(&p->talk, p->settings.family, word.hello.port, &p->there, err);
 }
 
 static const struct vb__fabric *fabric_named(const char *name)
@@ -148,10 +128,9 @@ static int set_up(struct vb_perf *p, struct vb__perf_rig *rig, struct vb_error *
 		rc = vb__perf_await(&p->talk, VB__PERF_READY, vb__now_ns() + vb__ms(READY_MS),
 				    &word, err);
 	if (rc == 0)
-		rc = vb__perf_rig_connect(rig, word.key, err);
+		rc = vb__perf_rig_connect(rig, &word, err);
 	if (rc == 0)
-		rc = vb__perf_await(&p->talk, VB__PERF_BEGIN, vb__now_ns() + vb__ms(READY_MS),
-				    &word, err);
+		rc = vb__perf_rig_await_begin(rig, vb__now_ns() + vb__ms(READY_MS), err);
 	return rc;
 }
 

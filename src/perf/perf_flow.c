@@ -37,12 +37,16 @@ static int turn(struct flow *f, struct vb_error *err)
 	int found = 0;
 
 	rig->awaits_ledger = false;
+	rig->sends = f->sending && !f->over;
 	for (unsigned i = 0; i < rig->count; i++) {
 		struct vb__perf_rail *rail = &rig->rails[i];
 		int rc = 0;
 
-		while (rc == 0 && f->sending && may_post(f, rail))
+		/* Datagrams complete at once: of these, too, the depth is enough for one turn. */
+		for (unsigned n = 0;
+		     rc == 0 && f->sending && n < rig->plan.cell.depth && may_post(f, rail); n++)
 			rc = vb__perf_rail_post(&rig->plan, rail, err);
+		rc = rc == VB_ERR_AGAIN ? 0 : rc;
 		rig->awaits_ledger |= f->sending && rail->ledger_mr &&
 				      rail->posted - rail->completed < rig->plan.cell.depth;
 		if (rc == 0)
@@ -77,7 +81,7 @@ static int end_sending(struct flow *f, struct vb_error *err)
 	rig->sent_ns = vb__now_ns();
 	f->sending = false;
 	/* Where the device moves the data by itself there is nothing to do but to wait. */
-	f->asleep |= !f->takes && !(rig->rails[0].ep->caps & VB__CAP_ATTENDED);
+	f->asleep |= !f->takes && !vb__perf_rail_is_attended(&rig->rails[0]);
 	return vb__perf_rig_say_done(rig, err);
 }
 
@@ -111,7 +115,7 @@ static int look_around(struct flow *f, int found, struct vb_error *err)
 static struct flow begin(struct vb__perf_rig *rig)
 {
 	const struct vb_perf_cell *cell = &rig->plan.cell;
-	bool two = cell->both_ways, attended = rig->rails[0].ep->caps & VB__CAP_ATTENDED;
+	bool two = cell->both_ways, attended = vb__perf_rail_is_attended(&rig->rails[0]);
 	struct flow f = {
 		.rig = rig,
 		.sending = !rig->serves || two,

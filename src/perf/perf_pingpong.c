@@ -66,7 +66,7 @@ static int look_at_memory(struct vb__perf_rig *rig, uint64_t number, unsigned *l
 			  struct vb_error *err)
 {
 	const struct vb__perf_rail *rail = &rig->rails[0];
-	bool attended = rail->ep->caps & VB__CAP_ATTENDED;
+	bool attended = vb__perf_rail_is_attended(rail);
 	int rc;
 
 	if (*vb__perf_rail_mark(&rig->plan, rail) == vb__perf_mark_of(number)) {
@@ -119,6 +119,8 @@ static int ping_once(struct vb__perf_rig *rig, struct vb_error *err)
 	uint64_t number = rail->posted, arrived = rail->arrived;
 	int rc = vb__perf_rail_post(&rig->plan, rail, err);
 
+	if (rc == VB_ERR_AGAIN)
+		return NOT_YET;
 	if (rc)
 		return rc;
 	if (vb__perf_takes_receives(rig->plan.cell.op))
@@ -201,6 +203,7 @@ int vb__perf_pong(struct vb__perf_rig *rig, struct vb_error *err)
 		if (rc == NOT_YET)
 			continue;
 		rc = vb__perf_rail_post(&rig->plan, rail, err);
+		rc = rc == VB_ERR_AGAIN ? 0 : rc;
 		if (rc == 0)
 			rc = vb__perf_rail_repay(&rig->plan, rail, err);
 		if (rc == 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "perf/perf_datagrams.h"
 #include "perf/perf_pattern.h"
 
 #define TELLING VB__OP_ID_MAX
@@ -237,9 +238,27 @@ struct vb__perf_pass vb__perf_rail_pass(const struct vb__perf_plan *plan,
 void vb__perf_rail_close(const struct vb__perf_plan *plan, struct vb__perf_rail *rail)
 {
 	vb__ep_close(rail->ep);
+	vb__dg_close(rail->dg);
 	if (rail->memory)
 		munmap(rail->memory, plan->layout.bytes);
 	*rail = (struct vb__perf_rail){ .ep = NULL };
+}
+
+int vb__perf_rail_fd(const struct vb__perf_rail *rail)
+{
+	return rail->dg ? rail->dg->wait_fd : rail->ep ? rail->ep->wait_fd : -1;
+}
+
+int vb__perf_rail_arm(const struct vb__perf_rail *rail, bool sends)
+{
+	if (rail->dg)
+		return vb__dg_arm(rail->dg, sends);
+	return rail->ep ? vb__ep_arm(rail->ep) : 0;
+}
+
+bool vb__perf_rail_is_attended(const struct vb__perf_rail *rail)
+{
+	return rail->ep && rail->ep->caps & VB__CAP_ATTENDED;
 }
 
 /* ---- Posting ---- */
@@ -292,6 +311,8 @@ int vb__perf_rail_post(const struct vb__perf_plan *plan, struct vb__perf_rail *r
 	};
 	int rc;
 
+	if (rail->dg)
+		return vb__perf_dg_post(plan, rail, err);
 	if (plan->cell.op == VB_PERF_CAS) {
 		op.compare = number;
 		op.operand = number + 1;
@@ -378,8 +399,11 @@ int vb__perf_rail_poll(const struct vb__perf_plan *plan, struct vb__perf_rail *r
 		       struct vb_error *err)
 {
 	struct vb__completion done[BATCH];
-	int n = vb__ep_poll(rail->ep, done, BATCH);
+	int n;
 
+	if (rail->dg)
+		return vb__perf_dg_poll(plan, rail, err);
+	n = vb__ep_poll(rail->ep, done, BATCH);
 	for (int i = 0; i < n; i++) {
 		if (done[i].status != VB_OK)
 			return vb__fail_again(err, &rail->ep->down);

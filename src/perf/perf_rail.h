@@ -11,13 +11,16 @@
 #ifndef VB_PERF_RAIL_H
 #define VB_PERF_RAIL_H
 
+#include "fabric/dgrams.h"
 #include "fabric/fabric.h"
 #include "perf/perf_cell.h"
 #include "wire/perf_word.h"
 
 struct vb__perf_rail {
 	struct vb__ep *ep;
-	uint8_t *memory; /* layout.bytes of it */
+	struct vb__dg *dg;	/* in its place, for datagrams; see perf_datagrams.h */
+	struct vb__dg_peer *to; /* where they go, once that is known */
+	uint8_t *memory;	/* layout.bytes of it */
 	struct vb__mr *ledger_mr, *out_mr, *in_mr;
 	struct vb__perf_pass peer;
 	bool expects_opening; /* iWARP: the first message is none of those that are counted */
@@ -55,10 +58,17 @@ struct vb__perf_pass vb__perf_rail_pass(const struct vb__perf_plan *plan,
 /* Frees all of it, from any state. */
 void vb__perf_rail_close(const struct vb__perf_plan *plan, struct vb__perf_rail *rail);
 
+/* Where there is something to wait for, and getting ready to: as vb__ep_arm. */
+int vb__perf_rail_fd(const struct vb__perf_rail *rail);
+int vb__perf_rail_arm(const struct vb__perf_rail *rail, bool sends);
+
+/* The peer's accesses go on only while we poll. */
+bool vb__perf_rail_is_attended(const struct vb__perf_rail *rail);
+
 /* May another message be posted? */
 bool vb__perf_rail_has_room(const struct vb__perf_rail *rail, unsigned depth);
 
-/* Posts the next message. */
+/* Posts the next message. VB_ERR_AGAIN, without details: not now. */
 int vb__perf_rail_post(const struct vb__perf_plan *plan, struct vb__perf_rail *rail,
 		       struct vb_error *err);
 

@@ -8,12 +8,15 @@
 #include <sys/resource.h>
 
 #include "core/clock.h"
+#include "perf/perf_datagrams.h"
+#include "wire/bytes.h"
 
 #define TICK_MS 20u
 #define SHOW_MS 200u
 #define SLEEP_MS 100
 #define SLEEP_FOR_LEDGER_MS 1
 #define CONNECT_MS 10000u
+#define KNOCK_MS 50u
 
 /* After a connection broke: so long for the other side to say why. */
 #define EXPLAIN_MS 1500u
@@ -45,6 +48,34 @@ void vb__perf_rig_close(struct vb__perf_rig *rig)
 
 /* ---- Connecting ---- */
 
+static int open_datagrams(struct vb__perf_rig *rig, enum vb_fabric fabric,
+			  const struct vb__address *there, struct vb_error *err)
+{
+	struct vb__address here;
+	int rc = vb__perf_dg_here(there, &here, err);
+
+	for (; rc == 0 && rig->count < rig->plan.cell.rails; rig->count++)
+		rc = vb__perf_dg_open(&rig->plan, &rig->rails[rig->count], fabric, &here, err);
+	return rc;
+}
+
+int vb__perf_rig_offer(struct vb__perf_rig *rig, enum vb_fabric fabric, struct vb__perf_word *ready,
+		       struct vb_error *err)
+{
+	struct vb__address there;
+	int rc;
+
+	if (rig->plan.cell.qp != VB_PERF_UD)
+		return 0;
+	rc = vb__perf_peer_address(rig->talk, rig->plan.settings->family, 9, &there, err);
+	if (rc == 0)
+		rc = open_datagrams(rig, fabric, &there, err);
+	for (unsigned i = 0; rc == 0 && i < rig->count; i++)
+		vb__put16(ready->tail + 2 * i, rig->rails[i].dg->port);
+	ready->tail_len = 2 * rig->count;
+	return rc;
+}
+
 int vb__perf_rig_open(struct vb__perf_rig *rig, const struct vb__fabric *fabric,
 		      const struct vb__address *there, struct vb_error *err)
 {
@@ -52,6 +83,9 @@ int vb__perf_rig_open(struct vb__perf_rig *rig, const struct vb__fabric *fabric,
 	uint64_t deadline = vb__now_ns() + vb__ms(CONNECT_MS);
 	int rc = 0;
 
+	rig->there = *there;
+	if (rig->plan.cell.qp == VB_PERF_UD)
+		return open_datagrams(rig, fabric->id, there, err);
 	for (; rc == 0 && rig->count < rig->plan.cell.rails; rig->count++) {
 		struct vb__perf_rail *rail = &rig->rails[rig->count];
 
@@ -100,22 +134,63 @@ static int explain(struct vb__perf_rig *rig, const struct vb_error *broken, stru
 
 	if (broken->code == VB_ERR_INTERRUPTED || rig->heard)
 		return vb__fail_again(err, broken);
-	if (vb__perf_await(rig->talk, VB__PERF_REFUSED, deadline, &word, &said) == 0 ||
-	    said.code == VB_ERR_TIMEOUT || said.code == VB_ERR_PROTOCOL)
+	do {
+		/* It may have said something else before. */
+		vb__error_clear(&said);
+		vb__perf_await(rig->talk, VB__PERF_REFUSED, deadline, &word, &said);
+	} while (said.code == VB_ERR_PROTOCOL && vb__now_ns() < deadline);
+	if (said.code == VB_ERR_TIMEOUT || said.code == VB_ERR_PROTOCOL)
 		return vb__fail_again(err, broken);
 	return vb__fail_again(err, &said);
 }
 
-int vb__perf_rig_connect(struct vb__perf_rig *rig, uint64_t key, struct vb_error *err)
+static int resolve_rail(struct vb__perf_rig *rig, unsigned number,
+			const struct vb__perf_word *ready, uint64_t deadline_ns,
+			struct vb_error *err)
+{
+	struct vb__address there = rig->there;
+
+	if (ready->tail_len < 2 * (number + 1))
+		return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_PROTOCOL,
+							    .operation = "measure",
+							    .cause = "the other side named no "
+								     "port for datagrams" });
+	vb__address_set_port(&there, vb__get16(ready->tail + 2 * number));
+	return vb__perf_dg_resolve(&rig->rails[number], &there, deadline_ns, err);
+}
+
+int vb__perf_rig_connect(struct vb__perf_rig *rig, const struct vb__perf_word *ready,
+			 struct vb_error *err)
 {
 	uint64_t deadline = vb__now_ns() + vb__ms(CONNECT_MS);
 	struct vb_error broken = { .code = VB_OK };
 	int rc = 0;
 
-	rig->plan.key = key;
+	rig->plan.key = ready->key;
 	for (unsigned i = 0; rc == 0 && i < rig->count; i++)
-		rc = connect_rail(rig, i, deadline, &broken);
+		rc = rig->rails[i].dg ? resolve_rail(rig, i, ready, deadline, &broken)
+				      : connect_rail(rig, i, deadline, &broken);
 	return rc ? explain(rig, &broken, err) : 0;
+}
+
+int vb__perf_rig_await_begin(struct vb__perf_rig *rig, uint64_t deadline_ns, struct vb_error *err)
+{
+	struct vb__perf_word word;
+	struct vb_error why;
+	uint64_t slice;
+	int rc;
+
+	/* In slices: a knock may have got lost. */
+	do {
+		why = (struct vb_error){ .code = VB_OK };
+		for (unsigned i = 0; i < rig->count; i++)
+			if (rig->rails[i].dg)
+				vb__perf_dg_knock(&rig->plan, &rig->rails[i]);
+		slice = vb__now_ns() + vb__ms(KNOCK_MS);
+		rc = vb__perf_await(rig->talk, VB__PERF_BEGIN,
+				    slice < deadline_ns ? slice : deadline_ns, &word, &why);
+	} while (rc == VB_ERR_TIMEOUT && vb__now_ns() < deadline_ns);
+	return rc ? vb__fail_again(err, &why) : 0;
 }
 
 /* ---- Accepting ---- */
@@ -155,13 +230,15 @@ static int look_at_rails(struct vb__perf_rig *rig, struct vb_error *err)
 
 	for (unsigned i = 0; i < rig->plan.cell.rails; i++) {
 		struct vb__perf_rail *rail = &rig->rails[i];
-		int rc = rail->ep ? vb__perf_rail_poll(&rig->plan, rail, err) : 0;
+		bool is_open = rail->ep || rail->dg;
+		int rc = is_open ? vb__perf_rail_poll(&rig->plan, rail, err) : 0;
 
-		if (rc >= 0 && rail->ep)
+		if (rc >= 0 && is_open)
 			rc = vb__perf_rail_repay(&rig->plan, rail, err);
 		if (rc < 0)
 			return rc;
-		standing += rail->ep && rail->ep->state == VB__EP_UP && !rail->expects_opening;
+		standing += rail->to ||
+			    (rail->ep && rail->ep->state == VB__EP_UP && !rail->expects_opening);
 	}
 	return standing;
 }
@@ -173,11 +250,10 @@ static void sleep_on_all(struct vb__perf_rig *rig, struct vb__pep *pep)
 	nfds_t n = 0;
 
 	for (unsigned i = 0; i < rig->plan.cell.rails; i++) {
-		if (!rig->rails[i].ep)
-			continue;
-		if (vb__ep_arm(rig->rails[i].ep) != 0)
+		if (vb__perf_rail_arm(&rig->rails[i], rig->sends) != 0)
 			return;
-		fds[n++] = (struct pollfd){ .fd = rig->rails[i].ep->wait_fd, .events = POLLIN };
+		fds[n++] =
+			(struct pollfd){ .fd = vb__perf_rail_fd(&rig->rails[i]), .events = POLLIN };
 	}
 	if (pep) {
 		if (vb__pep_arm(pep) != 0)
@@ -269,7 +345,11 @@ static int listen_in(struct vb__perf_rig *rig, struct vb_error *err)
 	if (rc <= 0)
 		return rc;
 	if (rig->word.kind != expected)
-		return fail_foreign(rig->rails[0].ep, err);
+		return vb__fail(err, &(struct vb__failure){
+					     .code = VB_ERR_PROTOCOL,
+					     .operation = "measure",
+					     .cause = "the other side says what is out of place",
+				     });
 	rig->heard = true;
 	return 0;
 }

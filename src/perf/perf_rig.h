@@ -10,6 +10,7 @@
 struct vb__perf_rig {
 	struct vb__perf_plan plan;
 	struct vb__perf_talk *talk;
+	struct vb__address there; /* of the client's */
 	bool serves;
 	unsigned count;
 	struct vb__perf_rail rails[VB_PERF_RAILS_MAX];
@@ -22,6 +23,7 @@ struct vb__perf_rig {
 	struct vb__perf_word word;  /* the other side's last one: it is done */
 	bool heard;		    /* there is one */
 
+	bool sends;			       /* just now */
 	bool awaits_ledger;		       /* which is written without an event */
 	uint64_t ticked_ns, shown_ns, busy_ns; /* coarse: last look around, progress, completion */
 };
@@ -34,7 +36,13 @@ int vb__perf_rig_plan(struct vb__perf_rig *rig, struct vb__perf_talk *talk, bool
 /* The side that asks: endpoints and memory, then, with the key that the other side has told, their connections. */
 int vb__perf_rig_open(struct vb__perf_rig *rig, const struct vb__fabric *fabric,
 		      const struct vb__address *there, struct vb_error *err);
-int vb__perf_rig_connect(struct vb__perf_rig *rig, uint64_t key, struct vb_error *err);
+int vb__perf_rig_connect(struct vb__perf_rig *rig, const struct vb__perf_word *ready,
+			 struct vb_error *err);
+int vb__perf_rig_await_begin(struct vb__perf_rig *rig, uint64_t deadline_ns, struct vb_error *err);
+
+/* The serving side's endpoints for datagrams, whose ports become the tail of its READY. */
+int vb__perf_rig_offer(struct vb__perf_rig *rig, enum vb_fabric fabric, struct vb__perf_word *ready,
+		       struct vb_error *err);
 
 /* The side that serves: takes the connections that show the key, until all stand. */
 int vb__perf_rig_accept(struct vb__perf_rig *rig, struct vb__pep *pep, struct vb_error *err);

@@ -154,6 +154,9 @@ static int prepare(struct vb_perf_server *s, const struct vb_perf_cell *cell, st
 	if (getrandom(&ready.key, sizeof(ready.key), 0) != sizeof(ready.key))
 		return vb__fail_errno(err, errno, "getrandom", NULL);
 	s->rig->plan.key = ready.key;
+	rc = vb__perf_rig_offer(s->rig, s->pep->fabric->id, &ready, err);
+	if (rc)
+		return rc;
 	rc = vb__perf_say(&s->talk, &ready, err);
 	return rc ? rc : vb__perf_rig_accept(s->rig, s->pep, err);
 }
@@ -287,9 +290,7 @@ static void see_off(struct vb_perf_server *s, int rc, const struct vb_error *why
 	struct vb_error stopped = { .code = VB_ERR_INTERRUPTED,
 				    .cause = "the serving side was interrupted" };
 
-	drop_rig(s);
-	vb__pep_close(s->pep);
-	s->pep = NULL;
+	/* First the word, then the end of the data connections, or they would be what the client tells. */
 	if (rc == VB_ERR_EOF) {
 		vb__log(&s->settings.log, VB_LOG_INFO, "%s is done",
 			vb_channel_peer(s->talk.channel));
@@ -298,6 +299,9 @@ static void see_off(struct vb_perf_server *s, int rc, const struct vb_error *why
 			vb_channel_peer(s->talk.channel), vb_error_format(why, line, sizeof(line)));
 		vb__perf_refuse(&s->talk, rc == VB_ERR_INTERRUPTED ? &stopped : why);
 	}
+	drop_rig(s);
+	vb__pep_close(s->pep);
+	s->pep = NULL;
 	if (rc == VB_ERR_INTERRUPTED)
 		vb__perf_part(&s->talk);
 	else

@@ -10,7 +10,7 @@
 #include "core/failure.h"
 
 #define DEPTH 4u
-#define SAY_MS 10000u
+#define SAY_MS 2000u
 #define PART_MS 500u
 
 int vb__perf_talk_from(struct vb__perf_talk *talk, struct vb__settings *settings,
@@ -44,10 +44,7 @@ static int fail_silent(const struct vb__perf_talk *talk, struct vb_error *err)
 
 int vb__perf_say(struct vb__perf_talk *talk, const struct vb__perf_word *word, struct vb_error *err)
 {
-	struct pollfd fds[] = {
-		{ .fd = vb_channel_fd(talk->channel), .events = POLLIN },
-		{ .fd = talk->stop_fd, .events = POLLIN },
-	};
+	struct pollfd fd = { .fd = vb_channel_fd(talk->channel), .events = POLLIN };
 	uint64_t deadline = vb__now_ns() + vb__ms(SAY_MS);
 	uint8_t bytes[VB__PERF_WORD_MAX];
 	size_t len = vb__perf_word_encode(bytes, word);
@@ -55,9 +52,9 @@ int vb__perf_say(struct vb__perf_talk *talk, const struct vb__perf_word *word, s
 
 	/* Who takes no words must not hold us up. */
 	while ((rc = vb_channel_try_send(talk->channel, bytes, len, err)) == VB_ERR_AGAIN) {
-		if (fds[1].revents || vb__now_ns() >= deadline)
+		if (vb__now_ns() >= deadline)
 			return fail_silent(talk, err);
-		poll(fds, 2, vb__ms_left(deadline));
+		poll(&fd, 1, vb__ms_left(deadline));
 	}
 	talk->quiet = false;
 	return rc;
@@ -158,4 +155,24 @@ int vb__perf_await(struct vb__perf_talk *talk, enum vb__perf_word_kind kind, uin
 	if (rc < 0)
 		return rc;
 	return word->kind == kind ? 0 : fail_foreign(talk, err);
+}
+
+int vb__perf_peer_address(const struct vb__perf_talk *talk, int family, uint16_t port,
+			  struct vb__address *address, struct vb_error *err)
+{
+	struct vb__address found[VB__ADDRESSES_MAX];
+	char host[VB__ADDRESS_TEXT], service[8];
+	char *end;
+	int n;
+
+	snprintf(host, sizeof(host), "%s", vb_channel_peer(talk->channel));
+	end = strstr(host, " port ");
+	if (end)
+		*end = '\0';
+	snprintf(service, sizeof(service), "%u", port);
+	n = vb__address_resolve(host, service, family, found, err);
+	if (n < 0)
+		return n;
+	*address = found[0];
+	return 0;
 }

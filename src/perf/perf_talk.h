@@ -9,6 +9,7 @@
 #include <verbatim/channel.h>
 
 #include "core/settings.h"
+#include "fabric/address.h"
 #include "wire/perf_word.h"
 
 struct vb__perf_talk {
@@ -42,6 +43,10 @@ int vb__perf_hear(struct vb__perf_talk *talk, struct vb__perf_word *word, struct
 /* Blocks until there is a word, which must be of this kind. Also ends when somebody wants to stop. */
 int vb__perf_await(struct vb__perf_talk *talk, enum vb__perf_word_kind kind, uint64_t deadline_ns,
 		   struct vb__perf_word *word, struct vb_error *err);
+
+/* Where the channel goes to, but at another port. */
+int vb__perf_peer_address(const struct vb__perf_talk *talk, int family, uint16_t port,
+			  struct vb__address *address, struct vb_error *err);
 
 /* VB_ERR_INTERRUPTED if somebody wants to stop. */
 int vb__perf_stopped(const struct vb__perf_talk *talk, struct vb_error *err);

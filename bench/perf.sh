@@ -1,0 +1,50 @@
+# shellcheck shell=bash disable=SC2154	# build is bench/run's
+# rdperf beside perftest: the same operation, size, depth and count, in turn in one boot. Sourced by bench/run.
+
+rdperf=$build/tools/rdperf
+
+# measured MEMBER FACTOR ARGUMENT...: one member of rdperf's row, times FACTOR
+measured() {
+	local member=$1 factor=$2
+	shift 2
+	timeout 60 "$rdperf" --fabric verbs --json "$@" "$VB_RXE_ADDR" |
+		sed -n "s/.*\"$member\": \([0-9.]*\).*/\1/p" | awk -v f="$factor" '{printf "%.2f\n", $1 * f}'
+}
+measured_bw() { measured bytes_per_s 0.000001 --bw "$@"; }
+measured_rate() { measured messages_per_s 1 --bw "$@"; }
+measured_lat() { measured latency_median_us 1 --lat "$@"; }
+
+# Medians of perftest's, which are its "typical"; 512 receives, as rdperf has.
+typical() { perftest "$1" 5 "${@:2}"; }
+
+bench_perf_inside() {
+	local server size depth count way flag
+	heading "rdperf beside perftest over Soft-RoCE in a VM (emulated, $(nproc) vCPU), medians of $rounds"
+	"$rdperf" --serve --fabric verbs --bind "$VB_RXE_ADDR" 2> /dev/null &
+	server=$!
+	while read -r size depth count; do
+		for way in poll event; do
+			flag=()
+			[ $way = poll ] || flag=(-e)
+			contest "send $size B, depth $depth, $way" MB/s higher 0.95 measured_bw --op send --size "$size" --depth "$depth" -n "$count" --$way \
+				-- "ib_send_bw ${flag[*]}" perftest_bw "${flag[@]}" -Q 1 -n "$count" -s "$size" -t "$depth" -r 512
+		done
+		contest "write $size B, depth $depth" MB/s higher 0.95 measured_bw --op write --size "$size" --depth "$depth" -n "$count" \
+			-- "ib_write_bw" write_bw -Q 1 -n "$count" -s "$size" -t "$depth"
+		contest "read $size B, depth $depth" MB/s higher 0.95 measured_bw --op read --size "$size" --depth "$depth" -n "$count" \
+			-- "ib_read_bw" read_bw -Q 1 -n "$count" -s "$size" -t "$depth" -o 16
+	done <<- SIZES
+	65536 16 1000
+	1048576 4 100
+	SIZES
+	contest "fetch_add, depth 16" 1/s higher 0.95 measured_rate --op fetch_add --depth 16 -n 3000 \
+		-- "ib_atomic_bw" atomic_rate -Q 1 -n 3000 -t 16 -o 16
+	contest "send 64 B, latency, poll" us lower 1.05 measured_lat --op send --size 64 -n 2000 \
+		-- "ib_send_lat" typical ib_send_lat -n 2000 -s 64
+	contest "send 64 B, latency, event" us lower 1.05 measured_lat --op send --size 64 -n 1000 --event \
+		-- "ib_send_lat -e" typical ib_send_lat -e -n 1000 -s 64
+	contest "write 64 B, latency" us lower 1.05 measured_lat --op write --size 64 -n 2000 \
+		-- "ib_write_lat" typical ib_write_lat -n 2000 -s 64
+	kill -INT $server
+	wait $server || true
+}
