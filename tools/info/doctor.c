@@ -113,8 +113,17 @@ static void judge_devices(struct findings *to, const struct facts *f)
 
 static void judge_rdma_cm(struct findings *to, const struct facts *f)
 {
-	judge_node(to, &f->rdma_cm, "rdma_cm", "/dev/infiniband/rdma_cm",
-		   "`modprobe rdma_ucm`; in a container: --device /dev/infiniband/rdma_cm");
+	static const char remedy[] =
+		"`modprobe rdma_ucm`; in a container: --device /dev/infiniband/rdma_cm";
+
+	/* RoCE and InfiniBand can do without. */
+	if (!f->rdma_cm.there)
+		findings_add(
+			to, FINDING_WARNING, "rdma_cm", remedy,
+			"there is no /dev/infiniband/rdma_cm: connections are wired up by TCP, "
+			"and iWARP and multicast cannot be used");
+	else
+		judge_node(to, &f->rdma_cm, "rdma_cm", "/dev/infiniband/rdma_cm", remedy);
 }
 
 static void judge_netns(struct findings *to, const struct facts *f)

@@ -206,7 +206,8 @@ static void missing_nodes_are_told_with_the_module(void **state)
 	patient.facts.nodes[0] = patient.facts.rdma_cm = (struct node_fact){ .there = false };
 	patient.device.trouble.code = VB_ERR_ACCESS;
 	expect(FINDING_PROBLEM, "mlx5_0", "there is no /dev/infiniband/uverbs0", "ib_uverbs");
-	expect(FINDING_PROBLEM, "rdma_cm", "there is no /dev/infiniband/rdma_cm", "rdma_ucm");
+	expect(FINDING_WARNING, "rdma_cm",
+	       "there is no /dev/infiniband/rdma_cm: connections are wired up by TCP", "rdma_ucm");
 }
 
 static void a_device_that_does_not_open_tells_why(void **state)
