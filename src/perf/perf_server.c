@@ -215,7 +215,7 @@ static int open_data_listener(struct vb_perf_server *s, struct vb_error *err)
 	const struct vb__fabric *const *f = vb__fabrics;
 	int rc = VB_ERR_RESOLVE, n = vb__address_resolve(s->host, "0", s->settings.family, at, err);
 
-	if (n < 0)
+	if (n <= 0)
 		return n;
 	while (*f && strcmp((*f)->name, vb_channel_fabric(s->talk.channel)) != 0)
 		f++;

@@ -63,6 +63,7 @@ static bool is_on(const struct axis *axis, double value)
 void axis_log10(struct axis *axis, double least, double most)
 {
 	static const double steps[] = { 1, 2, 5 };
+	double power;
 	bool fine;
 
 	if (!(least > 0) || !isfinite(most) || most < least)
@@ -74,11 +75,13 @@ void axis_log10(struct axis *axis, double least, double most)
 	if (axis->high <= axis->low)
 		axis->high = 10 * axis->low;
 	fine = axis->high / axis->low < 2e3;
-	for (double power = pow(10, floor(log10(axis->low) + ALMOST));
-	     power <= axis->high * (1 + ALMOST); power *= 10)
+	power = pow(10, floor(log10(axis->low) + ALMOST));
+	while (power <= axis->high * (1 + ALMOST)) {
 		for (int i = 0; i < (fine ? 3 : 1); i++)
 			if (is_on(axis, steps[i] * power))
 				add_tick(axis, steps[i] * power);
+		power *= 10;
+	}
 }
 
 void axis_log2(struct axis *axis, double least, double most)

@@ -194,7 +194,8 @@ static void draw_legend(FILE *out, const struct series *series, size_t count)
 {
 	for (size_t s = 0; s < count; s++) {
 		double x = MARGIN + (s % 2 ? LEGEND_COLUMN : 0);
-		double y = LEGEND_TOP + LEGEND_LINE * (double)(s / 2);
+		size_t line = s / 2;
+		double y = LEGEND_TOP + LEGEND_LINE * (double)line;
 
 		fprintf(out,
 			"<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
@@ -273,7 +274,8 @@ void chart_write(FILE *out, const char *title, const struct series *series, size
 {
 	bool bandwidth = range_of(series, count, bandwidth_of).any;
 	bool latency = range_of(series, count, median_of).any;
-	double top = LEGEND_TOP + LEGEND_LINE * (double)((count + 1) / 2) + 28;
+	size_t lines = (count + 1) / 2;
+	double top = LEGEND_TOP + LEGEND_LINE * (double)lines + 28;
 	double height = top + PANEL * (bandwidth + latency) - 12;
 	struct range sizes = range_of(series, count, size_of);
 	struct panel panel = { .out = out };

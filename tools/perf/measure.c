@@ -2,6 +2,7 @@
 /* Measuring, as the user sees it. How it is done is the library's part. */
 #include "perf/measure.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,9 +122,8 @@ static int measure_cell(struct run *run, enum vb_perf_kind kind, uint32_t size, 
 	if (rc == VB_ERR_CORRUPT && run->corrupt.code == VB_OK)
 		run->corrupt = *err;
 	if (*has && result->lost)
-		console_warning("%u bytes: %llu of %llu messages were lost", size,
-				(unsigned long long)result->lost,
-				(unsigned long long)(result->lost + result->messages));
+		console_warning("%u bytes: %" PRIu64 " of %" PRIu64 " messages were lost", size,
+				result->lost, result->lost + result->messages);
 	return *has ? 0 : rc;
 }
 

@@ -19,7 +19,7 @@ enum unit {
 	MICROS, /* of a uint64_t in ns */
 };
 
-#define AT(of, field) offsetof(struct series_row, of.field)
+#define AT(of, field) (offsetof(struct series_row, of) + offsetof(struct vb_perf_result, field))
 
 static const struct {
 	const char *name;
