@@ -158,6 +158,7 @@ static void open_sink(struct vb__crew *crew, unsigned number)
 	struct vb__sink_options options = {
 		.direct = session->plan.direct,
 		.fsync = session->plan.fsync,
+		.sealed = vb_session_cipher(session) != NULL,
 		.cancel_fd = crew->cancel_fd,
 		.wake_fd = crew->done_fd,
 	};

@@ -65,6 +65,7 @@ struct vb__sink_ops {
 struct vb__sink_options {
 	enum vb_direct direct;
 	bool fsync;
+	bool sealed;   /* what is put came encrypted and authenticated */
 	int cancel_fd; /* readable: the transfer is given up, nothing may block any longer; or -1 */
 	int wake_fd;   /* an eventfd, for sinks that speak; or -1 */
 };

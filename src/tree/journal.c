@@ -18,6 +18,8 @@
 
 #define VERSION 1u
 #define BOOT_ID 36u
+/* In the header: 1 if all that it tells of came sealed. */
+#define SEALED_AT 52u
 /* So much of it is read at a time. */
 #define PIECE (64u * VB__JOURNAL_RECORD)
 /* A journal that is longer is not looked at further: 1 GiB are 16 million records. */
@@ -93,7 +95,7 @@ static bool read_boot_id(uint8_t to[BOOT_ID])
 }
 
 /* 64 bytes as well. Without a boot's name no two are the same. */
-static void encode_header(uint8_t to[VB__JOURNAL_RECORD])
+static void encode_header(uint8_t to[VB__JOURNAL_RECORD], bool sealed)
 {
 	memset(to, 0, VB__JOURNAL_RECORD);
 	memcpy(to, magic, sizeof(magic));
@@ -101,20 +103,32 @@ static void encode_header(uint8_t to[VB__JOURNAL_RECORD])
 	vb__put32(to + 12, VB__JOURNAL_RECORD);
 	if (!read_boot_id(to + 16))
 		(void)!getrandom(to + 16, BOOT_ID, 0);
+	to[SEALED_AT] = sealed;
 	vb__put64(to + 56, XXH3_64bits(to, 56));
 }
 
-/* Is there a header, and is it of this boot? */
-static bool check_header(struct vb__journal *j)
+/* What came unsealed is added to what came sealed: that must be known before it is done. */
+static bool drop_seal(const struct vb__journal *j, uint8_t header[VB__JOURNAL_RECORD])
+{
+	header[SEALED_AT] = false;
+	vb__put64(header + 56, XXH3_64bits(header, 56));
+	return pwrite(j->fd, header, VB__JOURNAL_RECORD, 0) == VB__JOURNAL_RECORD &&
+	       fdatasync(j->fd) == 0;
+}
+
+/* Is there a header, is it of this boot, and may it be believed? */
+static bool check_header(struct vb__journal *j, bool sealed)
 {
 	uint8_t have[VB__JOURNAL_RECORD], now[VB__JOURNAL_RECORD];
 
 	if (pread(j->fd, have, sizeof(have), 0) != sizeof(have) ||
 	    XXH3_64bits(have, 56) != vb__get64(have + 56))
 		return false;
-	encode_header(now);
-	j->same_boot = memcmp(have, now, sizeof(now)) == 0;
-	return memcmp(have, now, 16) == 0;
+	encode_header(now, sealed);
+	j->same_boot = memcmp(have, now, SEALED_AT) == 0;
+	if (memcmp(have, now, 16) != 0 || (sealed && !have[SEALED_AT]))
+		return false;
+	return sealed || !have[SEALED_AT] || drop_seal(j, have);
 }
 
 /* ---- What is done. ---- */
@@ -397,11 +411,11 @@ static bool is_ours(int fd)
 	       st.st_uid == geteuid() && st.st_nlink == 1 && !(st.st_mode & 077);
 }
 
-static void start_anew(struct vb__journal *j)
+static void start_anew(struct vb__journal *j, bool sealed)
 {
 	uint8_t header[VB__JOURNAL_RECORD];
 
-	encode_header(header);
+	encode_header(header, sealed);
 	j->at = sizeof(header);
 	if (ftruncate(j->fd, 0) || pwrite(j->fd, header, sizeof(header), 0) != sizeof(header)) {
 		(void)unlinkat(j->dir_fd, j->name, 0);
@@ -413,9 +427,11 @@ static void start_anew(struct vb__journal *j)
 /* After a crash of the system what it says still has to be proven, by those after us too. */
 static void load(struct vb__journal *j, enum vb__journal_wish wish)
 {
-	j->resumed = check_header(j);
+	bool sealed = wish == VB__JOURNAL_KEEP_SEALED;
+
+	j->resumed = check_header(j, sealed);
 	if (!j->resumed || wish == VB__JOURNAL_NONE) {
-		start_anew(j);
+		start_anew(j, sealed);
 		return;
 	}
 	make_room(j);

@@ -5,6 +5,9 @@
  * us, but not all of it a crash of the system. So its header names the boot, and what was recorded in
  * another one is believed only after it was read again.
  *
+ * The header also says whether all of it came sealed. What did not may be anybody's, so a session that is
+ * sealed begins anew; one that is not believes either, and from then on the journal is unsealed.
+ *
  * A record of a part holds the hash of its block as it came over the wire, with the file's number,
  * which goes into that hash: so nothing is hashed a second time.
  */
@@ -47,6 +50,7 @@ struct vb__journal {
 enum vb__journal_wish {
 	VB__JOURNAL_NONE, /* keep none; what was left of an earlier one is not believed */
 	VB__JOURNAL_KEEP,
+	VB__JOURNAL_KEEP_SEALED, /* what is recorded comes sealed; one of what did not is not believed */
 };
 
 /* Is there one of this tag? */

@@ -77,6 +77,13 @@ static int fail_several(struct vb__tree_sink *s, const char *hint, struct vb_err
 			     });
 }
 
+static enum vb__journal_wish journal_wish(const struct vb__tree_sink *s)
+{
+	if (s->tree->no_resume)
+		return VB__JOURNAL_NONE;
+	return s->options.sealed ? VB__JOURNAL_KEEP_SEALED : VB__JOURNAL_KEEP;
+}
+
 /* The first thing has come: now it is clear where all goes. */
 static int begin(struct vb__tree_sink *s, const char *offered, struct vb_error *err)
 {
@@ -91,8 +98,7 @@ static int begin(struct vb__tree_sink *s, const char *offered, struct vb_error *
 	}
 	s->places.base->refs = 1; /* it never goes */
 	s->begun = true;
-	vb__journal_open(&s->journal, s->tree->dry_run ? -1 : base_fd, tag,
-			 s->tree->no_resume ? VB__JOURNAL_NONE : VB__JOURNAL_KEEP);
+	vb__journal_open(&s->journal, s->tree->dry_run ? -1 : base_fd, tag, journal_wish(s));
 	s->shown = s->as ? strdup(offered) : NULL;
 	return s->as && !s->shown ? vb__fail_errno(err, ENOMEM, "strdup", NULL) : 0;
 }

@@ -227,6 +227,33 @@ static void what_is_not_ours_is_left_alone(void **state)
 	close(dir_fd);
 }
 
+static bool is_believed(int dir_fd, enum vb__journal_wish wish)
+{
+	struct vb__journal j;
+	bool has;
+
+	vb__journal_open(&j, dir_fd, 42, wish);
+	has = vb__journal_has(&j, &one, 7, 8);
+	if (!has)
+		vb__journal_add_done(&j, &one, 7, 8, false);
+	vb__journal_close(&j);
+	return has;
+}
+
+static void what_came_unsealed_is_believed_by_no_sealed_session(void **state)
+{
+	struct kit *kit = *state;
+	int dir_fd = open_dir(kit);
+
+	fill(kit, dir_fd);
+	assert_false(is_believed(dir_fd, VB__JOURNAL_KEEP_SEALED));
+	assert_true(is_believed(dir_fd, VB__JOURNAL_KEEP_SEALED));
+	assert_true(is_believed(dir_fd, VB__JOURNAL_KEEP));
+	/* Now some of it may have come unsealed. */
+	assert_false(is_believed(dir_fd, VB__JOURNAL_KEEP_SEALED));
+	close(dir_fd);
+}
+
 static void many_are_remembered(void **state)
 {
 	struct kit *kit = *state;
@@ -274,6 +301,7 @@ int main(void)
 		TEST(a_flipped_bit_ends_it),
 		TEST(one_at_a_time),
 		TEST(what_is_not_ours_is_left_alone),
+		TEST(what_came_unsealed_is_believed_by_no_sealed_session),
 		TEST(many_are_remembered),
 		TEST(names_are_known),
 	};
