@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "core/failure.h"
+#include "wire/bytes.h"
 
 /* A block shrinks by a 32nd at least: less is not worth the other side's work. */
 #define GAIN_SHARE 32u
@@ -62,10 +63,14 @@ size_t vb__packer_pack(struct vb__packer *p, int level, const void *data, size_t
 	return ZSTD_isError(packed) ? 0 : packed;
 }
 
-/* Exactly one frame, which says that it is so long. Anything else was not made by a packer. */
+/*
+ * Exactly one frame, which says that it is so long. Anything else was not made by a packer. zstd may
+ * have been built to take frames of its first versions as well, whose decoders nobody looks after.
+ */
 static bool is_frame_of(const void *packed, size_t packed_len, size_t len)
 {
-	return ZSTD_getFrameContentSize(packed, packed_len) == len &&
+	return packed_len >= 4 && vb__get32(packed) == ZSTD_MAGICNUMBER &&
+	       ZSTD_getFrameContentSize(packed, packed_len) == len &&
 	       ZSTD_findFrameCompressedSize(packed, packed_len) == packed_len;
 }
 

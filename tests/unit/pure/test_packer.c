@@ -156,6 +156,19 @@ static void more_than_one_frame_is_refused(void **state)
 	assert_false(comes_back(b, packed + 1, 5000));
 }
 
+/* A build of zstd may take them. */
+static void frame_of_an_old_zstd_is_refused(void **state)
+{
+	/* Of version 0.7: its length, a block that repeats one byte, the end. */
+	static const uint8_t old[] = { 0x27, 0xb5, 0x2f, 0xfd, 0x20, 200, 0x80,
+				       0,    200,  'a',	 0xc0, 0,    0 };
+	struct bench *b = *state;
+
+	memset(b->plain, 'a', 200);
+	memcpy(b->packed, old, sizeof(old));
+	assert_false(comes_back(b, sizeof(old), 200));
+}
+
 static void cut_anywhere_it_is_refused(void **state)
 {
 	struct bench *b = *state;
@@ -194,6 +207,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bomb_is_refused_before_it_goes_off, begin, end),
 		cmocka_unit_test_setup_teardown(declared_length_must_be_exact, begin, end),
 		cmocka_unit_test_setup_teardown(more_than_one_frame_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(frame_of_an_old_zstd_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(cut_anywhere_it_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(every_flipped_bit_stays_within_bounds, begin, end),
 	};
