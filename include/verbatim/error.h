@@ -25,7 +25,7 @@ enum vb_err {
 	VB_ERR_NO_DEVICE = -4,	    /* no RDMA device for this peer or of this name */
 	VB_ERR_ACCESS = -5,	    /* a device node or an address is denied to us */
 	VB_ERR_RESOLVE = -6,	    /* a name has no address */
-	VB_ERR_REFUSED = -7,	    /* nobody listens there, or the listener said no */
+	VB_ERR_REFUSED = -7,	    /* nobody listens there, or the peer said no */
 	VB_ERR_UNREACHABLE = -8,    /* no route, or the address does not answer */
 	VB_ERR_TIMEOUT = -9,	    /* the time allowed for the call is over */
 	VB_ERR_IN_USE = -10,	    /* the address is taken */

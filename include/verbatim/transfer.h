@@ -70,7 +70,7 @@ enum vb_direct {
 enum vb_encrypt {
 	VB_ENCRYPT_IF_ASKED = 0, /* if the other side wants it */
 	VB_ENCRYPT_ASK,		 /* if the other side can; vb_session_cipher tells */
-	VB_ENCRYPT_REQUIRE,	 /* or the transfer fails before any data is sent */
+	VB_ENCRYPT_REQUIRE,	 /* or VB_ERR_REFUSED before any data is sent */
 	VB_ENCRYPT_NEVER,	 /* then a side that requires it will refuse */
 };
 

@@ -16,14 +16,26 @@ static uint64_t deadline(const struct vb_session *s)
 	return vb__now_ns() + vb__ms(s->plan.connection.connect_timeout_ms);
 }
 
+static int fail_unsealed(const struct vb_session *s, struct vb_error *err)
+{
+	char cause[sizeof(err->cause)];
+
+	snprintf(cause, sizeof(cause), "it is required, but %s does not agree", s->peer);
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_REFUSED,
+				     .operation = "encryption",
+				     .cause = cause,
+				     .hint = "it was told not to (--encrypt=no), or is too old",
+			     });
+}
+
 /* It is agreed on what is done with the data: is that what the user asked for? */
 static int check_seal(const struct vb_session *s, struct vb_error *err)
 {
 	if (vb__seal_cipher(s->agreed.seal) != VB__CIPHER_NONE)
 		return 0;
 	if (s->plan.encrypt == VB_ENCRYPT_REQUIRE)
-		return vb__fail_invalid(err, "encryption", "it is required, but %s does not agree",
-					s->peer);
+		return fail_unsealed(s, err);
 	if (s->plan.encrypt == VB_ENCRYPT_ASK)
 		vb__log(&s->plan.connection.log, VB_LOG_WARNING,
 			"not encrypted: %s does not agree to that", s->peer);

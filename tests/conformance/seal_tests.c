@@ -209,7 +209,7 @@ static void refusing_receiver(struct side *side, enum vb_encrypt encrypt)
 	const char *target = scratch_path(side, "target");
 	struct outcome o = serve_receiving(side, &options, &(struct vb_output){ .path = target });
 
-	went_wrong(&o, VB_ERR_INVALID, "encryption: it is required, but ");
+	went_wrong(&o, VB_ERR_REFUSED, "encryption: it is required, but ");
 	CHECK_EQ(scratch_files(side), 1);
 }
 
@@ -221,7 +221,7 @@ static void refusing_sender(struct side *side, enum vb_encrypt encrypt)
 
 	make_file(source, LENGTH, 3);
 	o = come_sending(side, &options, &(struct vb_input){ .path = source });
-	went_wrong(&o, VB_ERR_INVALID, "encryption: it is required, but ");
+	went_wrong(&o, VB_ERR_REFUSED, "encryption: it is required, but ");
 	CHECK_EQ(seen_messages, 0);
 }
 

@@ -10,8 +10,8 @@ static const struct {
 	{ EXIT_OK, "everything has arrived and is stored", "everything is copied",
 	  "everything is measured" },
 	{ EXIT_USAGE, "wrong usage", "wrong usage", "wrong usage, or no such measurement" },
-	{ EXIT_START, "the keys differ, or the key could not be read", "cannot start",
-	  "a device here or there cannot do it" },
+	{ EXIT_START, "the keys differ, the key could not be read, or encryption is refused",
+	  "cannot start", "a device here or there cannot do it" },
 	{ EXIT_SOCKET, "cannot listen, or the connection was lost", "the connection was lost",
 	  "cannot listen, or the connection was lost" },
 	{ EXIT_FILE, "a file, pipe or command failed, here or at the peer",
@@ -72,6 +72,8 @@ enum exit_code exit_code_of(enum vb_err code, enum phase phase)
 		return EXIT_MEMORY;
 	case VB_ERR_KEY:
 		return EXIT_START;
+	case VB_ERR_REFUSED: /* after connecting: what is required, not the connection */
+		return phase == PHASE_CONNECT ? EXIT_CONNECT : EXIT_START;
 	case VB_ERR_IO:
 		return phase == PHASE_KEY ? EXIT_START : EXIT_FILE;
 	case VB_ERR_INTERRUPTED:

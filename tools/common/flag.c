@@ -179,12 +179,12 @@ const struct flag flags[] = {
 	  "no faster than RATE bytes per second, 100M for instance (0: no limit)" },
 	{ BOTH, 'e', "encrypt", "[WHEN]", FLAG_ENCRYPT, FIELD(options.encrypt), 0, 0,
 	  "no, ask or require",
-	  "encrypt the data: ask (if the peer can; what is meant without WHEN), require (or "
-	  "fail) or no; without this option the peer decides" },
+	  "encrypt the data: require (or fail; what is meant without WHEN), ask (if the peer "
+	  "can) or no; without this option the peer decides" },
 	{ RDCP, 0, "encrypt", "[WHEN]", FLAG_ENCRYPT, FIELD(options.encrypt), 0, 0,
 	  "no, ask or require",
-	  "encrypt the data, with names and attributes: ask (what is meant without WHEN), "
-	  "require or no; -e is --rsh" },
+	  "encrypt the data, with names and attributes: require (what is meant without WHEN), "
+	  "ask or no; -e is --rsh" },
 	{ ALL, 'z', "compress", "[LEVEL]", FLAG_COMPRESS, FIELD(options.compress), 1,
 	  VB_COMPRESS_MAX, "auto, no, or a level from 1 to 19",
 	  "compress what is sent: auto (as far as that is faster; what is meant without LEVEL), "
@@ -293,7 +293,7 @@ static int number_of(const struct flag *flag, const char *text, uint64_t *value)
 	case FLAG_FABRIC:
 		return index_of(fabrics, text, value);
 	case FLAG_ENCRYPT:
-		return index_of(encrypts, text ? text : "ask", value);
+		return index_of(encrypts, text ? text : "require", value);
 	case FLAG_COMPRESS:
 		if (text && index_of(compressions, text, value) != 0) {
 			result = quantity_count(text, value);

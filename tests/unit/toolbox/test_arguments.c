@@ -98,16 +98,16 @@ static void encryption_has_its_value_behind_the_long_name_only(void **state)
 
 	(void)state;
 	assert_int_equal(PARSE(&a, RDSEND, true, "rdsend", "-e", "host", "1"), -1);
-	assert_int_equal(a.options.encrypt, VB_ENCRYPT_ASK);
+	assert_int_equal(a.options.encrypt, VB_ENCRYPT_REQUIRE);
 	assert_string_equal(a.host, "host");
 	assert_int_equal(PARSE(&a, RDRECV, true, "rdrecv", "--encrypt", "1"), -1);
-	assert_int_equal(a.options.encrypt, VB_ENCRYPT_ASK);
-	assert_int_equal(PARSE(&a, RDRECV, true, "rdrecv", "--encrypt=require", "1"), -1);
 	assert_int_equal(a.options.encrypt, VB_ENCRYPT_REQUIRE);
+	assert_int_equal(PARSE(&a, RDRECV, true, "rdrecv", "--encrypt=ask", "1"), -1);
+	assert_int_equal(a.options.encrypt, VB_ENCRYPT_ASK);
 	assert_int_equal(PARSE(&a, RDRECV, true, "rdrecv", "-e", "--encrypt=no", "1"), -1);
 	assert_int_equal(a.options.encrypt, VB_ENCRYPT_NEVER);
 	assert_int_equal(PARSE(&a, RDCP, true, "rdcp", "-e", "rsh", "--encrypt", "a", "b"), -1);
-	assert_int_equal(a.options.encrypt, VB_ENCRYPT_ASK);
+	assert_int_equal(a.options.encrypt, VB_ENCRYPT_REQUIRE);
 	assert_string_equal(a.rsh, "rsh");
 	assert_int_equal(a.places.count, 2);
 	arguments_free(&a);
