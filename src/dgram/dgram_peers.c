@@ -102,6 +102,10 @@ static int check_greeting(const struct vb_dgram *dgram, const uint8_t *bytes, co
 				     "run the same release at both ends");
 	case VB__GREETING_GOOD:
 		*limit = greeting.max_bytes;
+		if (*limit && *limit < VB__DATAGRAM_MAX_LEAST)
+			return fail_greeting(err, VB_ERR_PROTOCOL, peer,
+					     "what it says of the largest datagram makes no sense",
+					     "it is a broken or foreign program");
 		break;
 	case VB__GREETING_FOREIGN:
 		*limit = 0;

@@ -78,6 +78,9 @@ void vb__dg_peer_close(struct vb__dg_peer *peer)
 int vb__dg_send(struct vb__dg *dg, struct vb__dg_peer *peer, const void *head, size_t head_len,
 		const void *bytes, size_t len, struct vb_error *err)
 {
+	if (head_len > dg->max_bytes || len > dg->max_bytes - head_len)
+		return vb__fail_invalid(err, "send to", "%zu bytes, the limit is %zu",
+					head_len + len, dg->max_bytes);
 	return dg->fabric->send(dg, peer, head, head_len, bytes, len, err);
 }
 

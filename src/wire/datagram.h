@@ -14,6 +14,9 @@
 #define VB__GREETING_BYTES 8u
 #define VB__NUMBER_BYTES 8u
 
+/* The smallest MTU that there is: nobody can take less. */
+#define VB__DATAGRAM_MAX_LEAST 256u
+
 /* In the private data of the question and of the answer. */
 struct vb__greeting {
 	uint8_t version;
