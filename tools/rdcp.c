@@ -9,6 +9,15 @@
 #include "copy/listed.h"
 #include "copy/server.h"
 
+/* Once something was not encrypted, all of it was not. */
+static void add_peer(struct ending *total, const struct ending *ending)
+{
+	if (!total->peer[0] || total->cipher[0])
+		memcpy(total->cipher, ending->cipher, sizeof(total->cipher));
+	memcpy(total->peer, ending->peer, sizeof(total->peer));
+	memcpy(total->description, ending->description, sizeof(total->description));
+}
+
 /* The sum of what several jobs came to; the first failure is that of all. */
 static void add_up(struct ending *total, const struct ending *ending)
 {
@@ -21,9 +30,8 @@ static void add_up(struct ending *total, const struct ending *ending)
 	memcpy(&total->report, sum, sizeof(sum));
 	if (total->err.code == VB_OK)
 		total->err = ending->err;
-	memcpy(total->peer, ending->peer, sizeof(total->peer));
-	memcpy(total->description, ending->description, sizeof(total->description));
-	memcpy(total->cipher, ending->cipher, sizeof(total->cipher));
+	if (ending->peer[0])
+		add_peer(total, ending);
 }
 
 static enum exit_code copy(const struct arguments *a, const struct jobs *jobs,
