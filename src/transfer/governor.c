@@ -14,6 +14,9 @@
 /* A period is so long at least, so that its rate means something. */
 #define PERIOD_MS 50u
 #define ROUNDS 2u /* how often all slots are used in one */
+/* But it is over after so much in any case: with many slots, or large blocks, they are not all used soon. */
+#define SLOTS_COUNTED 64u
+#define PERIOD_MOST_BYTES (64u << 20)
 
 /* From how many percent on the room under way is taken by the link, and not by chance. */
 #define BACKLOG 70u
@@ -62,11 +65,15 @@ void vb__governor_hold(struct vb__governor *g, int level)
 	*g = (struct vb__governor){ .steady = true, .level = level };
 }
 
+static unsigned counted_slots(const struct vb__governor *g)
+{
+	return g->slots < SLOTS_COUNTED ? g->slots : SLOTS_COUNTED;
+}
+
 void vb__governor_begin(struct vb__governor *g, unsigned workers, unsigned slots)
 {
-	*g = (struct vb__governor){
-		.workers = workers, .slots = slots, .rung = FIRST, .unsettled = slots
-	};
+	*g = (struct vb__governor){ .workers = workers, .slots = slots, .rung = FIRST };
+	g->unsettled = counted_slots(g);
 }
 
 static unsigned rung_of(int level)
@@ -203,11 +210,16 @@ static double filled(const struct vb__period *p)
 	return p->blocks ? (double)p->filled / (double)p->blocks : 0;
 }
 
+/* What is under way still goes as it was packed, and the rate is its for so long. */
 static void begin_period(struct vb__governor *g, bool settle)
 {
 	g->periods++;
-	g->unsettled = settle ? g->slots : 0;
-	g->now = (struct vb__period){ .start_ns = g->now.last_ns, .last_ns = g->now.last_ns };
+	g->unsettled = settle ? counted_slots(g) : 0;
+	if (settle && g->unsettled < g->slots * g->filled / 100)
+		g->unsettled = g->slots * g->filled / 100;
+	g->now = (struct vb__period){ .start_ns = g->now.last_ns,
+				      .last_ns = g->now.last_ns,
+				      .filled_from = g->filled };
 }
 
 static void move_to(struct vb__governor *g, unsigned rung)
@@ -304,17 +316,25 @@ static unsigned best_by_forecast(const struct vb__governor *g)
 	return best;
 }
 
+/* Where there is much room, what goes into it for a while is more than the link takes. */
+static bool is_filling(const struct vb__governor *g)
+{
+	return g->slots > SLOTS_COUNTED && g->filled > g->now.filled_from + 1;
+}
+
 /* Is what was tried worth keeping? More work must pay, less work must do no harm. */
 static bool has_failed(const struct vb__governor *g)
 {
-	return rate(&g->now) < g->base_rate * (g->rung > g->base ? BETTER : AS_GOOD);
+	return is_filling(g) ||
+	       rate(&g->now) < g->base_rate * (g->rung > g->base ? BETTER : AS_GOOD);
 }
 
 static void decide(struct vb__governor *g)
 {
 	unsigned best;
 
-	measure(g);
+	if (!is_filling(g))
+		measure(g);
 	if (g->trial && has_failed(g)) {
 		ban_from(g, g->rung);
 		g->trial = false;
@@ -328,6 +348,8 @@ static void decide(struct vb__governor *g)
 	g->trial = false;
 	forget_bans_if_changed(g);
 	best = is_in_vain(g) || is_doubtful(g) ? 0 : best_by_forecast(g);
+	if (is_filling(g) && !is_in_vain(g))
+		best = g->rung;
 	if (best == g->rung) {
 		begin_period(g, false);
 		return;
@@ -344,11 +366,14 @@ static bool is_over(const struct vb__governor *g, bool is_backlogged)
 
 	if (p->blocks <= g->workers || !p->plain || p->last_ns <= p->start_ns)
 		return false;
+	if (g->trial && is_filling(g))
+		return true;
 	if (g->trial && ms >= HOPELESS_MS && rate(p) < g->base_rate * HOPELESS)
 		return true;
 	if (!g->periods) /* it may have begun all wrong, which shows soon */
-		return p->blocks >= (is_backlogged ? ROUNDS * g->slots : g->slots / 2);
-	return p->blocks >= ROUNDS * g->slots && ms >= PERIOD_MS;
+		return p->blocks >= (is_backlogged ? ROUNDS : 0.5) * counted_slots(g);
+	return (p->blocks >= ROUNDS * counted_slots(g) || p->plain >= PERIOD_MOST_BYTES) &&
+	       ms >= PERIOD_MS;
 }
 
 static void add(struct vb__period *p, const struct vb__effort *e)
@@ -366,6 +391,7 @@ void vb__governor_note(struct vb__governor *g, const struct vb__effort *e, uint6
 	if (g->steady)
 		return;
 	g->blocks++;
+	g->filled = e->filled;
 	g->largest = e->plain > g->largest ? e->plain : g->largest;
 	learn(g, e);
 	if (!g->begin_ns)

@@ -50,6 +50,7 @@ struct vb__rung {
 struct vb__period {
 	uint64_t start_ns, last_ns;
 	uint64_t blocks, plain, wire, pack_ns, other_ns, filled;
+	unsigned filled_from; /* percent, when it began */
 };
 
 struct vb__governor {
@@ -69,6 +70,7 @@ struct vb__governor {
 	uint64_t blocks, periods;
 	uint64_t largest; /* block so far, in bytes */
 	struct vb__period now;
+	unsigned filled;    /* percent of the slots, when the last one was sent */
 	uint64_t unsettled; /* blocks that still belong to the rung before */
 
 	uint64_t probed_block, probed_ns; /* when that was */

@@ -17,6 +17,7 @@
 #define BLOCK (512u << 10)
 #define MIB (1u << 20)
 #define SLOTS 16u
+#define SLOTS_MAX 2000u
 #define WORKERS_MAX 16u
 #define RUNGS 6u
 
@@ -38,6 +39,7 @@ struct world {
 	double unpack;	/* ns for a packed block's byte, of all that the receiver has for it */
 	double other;	/* ns for a byte, reading and hashing */
 	unsigned rough; /* percent by which times vary */
+	unsigned slots; /* 0: SLOTS */
 	const struct data *data;
 };
 
@@ -45,7 +47,7 @@ struct run {
 	struct world world;
 	struct vb__governor governor;
 	struct dice dice;
-	double now, free[WORKERS_MAX], sent, link_free, receiver_free, acked[SLOTS];
+	double now, free[WORKERS_MAX], sent, link_free, receiver_free, acked[SLOTS_MAX];
 	uint64_t blocks, plain, wire;
 	uint64_t at_level[RUNGS]; /* blocks */
 };
@@ -77,7 +79,7 @@ static void one_block(struct run *r)
 {
 	const struct world *w = &r->world;
 	struct vb__effort e = { .plain = BLOCK };
-	unsigned me = 0, under_way = 0, rung;
+	unsigned me = 0, under_way = 0, rung, slots = w->slots ? w->slots : SLOTS;
 	double start, ready;
 
 	for (unsigned i = 1; i < w->workers; i++)
@@ -85,7 +87,7 @@ static void one_block(struct run *r)
 			me = i;
 	e.level = vb__governor_choose(&r->governor);
 	rung = rung_of(e.level);
-	start = later(r->free[me], r->acked[r->blocks % SLOTS]);
+	start = later(r->free[me], r->acked[r->blocks % slots]);
 	e.pack_ns = (uint64_t)vary(r, w->data->cost[rung] * BLOCK);
 	e.other_ns = (uint64_t)vary(r, w->other * BLOCK);
 	e.wire = (uint64_t)(w->data->ratio[rung] * BLOCK);
@@ -94,10 +96,10 @@ static void one_block(struct run *r)
 	r->link_free = later(ready, r->link_free) + vary(r, (double)e.wire / w->link);
 	r->receiver_free = later(r->link_free, r->receiver_free) +
 			   (e.wire < BLOCK ? vary(r, w->unpack * BLOCK) : 0);
-	r->acked[r->blocks % SLOTS] = r->receiver_free;
-	for (unsigned i = 0; i < SLOTS; i++)
+	r->acked[r->blocks % slots] = r->receiver_free;
+	for (unsigned i = 0; i < slots; i++)
 		under_way += r->acked[i] > ready;
-	e.filled = under_way * 100 / SLOTS;
+	e.filled = under_way * 100 / slots;
 	r->blocks++;
 	r->at_level[rung]++;
 	r->plain += e.plain;
@@ -109,7 +111,7 @@ static void one_block(struct run *r)
 static void begin(struct run *r, const struct world *w)
 {
 	*r = (struct run){ .world = *w, .dice = { 1 } };
-	vb__governor_begin(&r->governor, w->workers, SLOTS);
+	vb__governor_begin(&r->governor, w->workers, w->slots ? w->slots : SLOTS);
 }
 
 /* Returns the rate of these, in bytes per ns. */
@@ -322,6 +324,23 @@ static void finding_out_costs_a_hundredth(void **state)
 	assert_true(r.governor.probe_ns > 0);
 }
 
+/* With a thousand blocks under way on each of two rails it finds out as soon as with a few. */
+static void many_slots_do_not_make_it_slow(void **state)
+{
+	struct world w = with(fast, &noise, 0);
+	struct run r;
+
+	(void)state;
+	w.slots = SLOTS_MAX;
+	begin(&r, &w);
+	carry(&r, 128);
+	carry(&r, 128);
+	assert_in_range(r.at_level[0], 200, 256);
+	w = with(gigabit, &text, 0);
+	w.slots = SLOTS_MAX;
+	assert_at_least("gigabit", rate_of_auto(&w, 4096), 2, rate_of_level(&w, 4096, 0));
+}
+
 static void a_level_that_was_asked_for_is_held(void **state)
 {
 	struct world w = with(fast, &noise, 0);
@@ -364,6 +383,7 @@ int main(void)
 		cmocka_unit_test(follows_the_link),
 		cmocka_unit_test(rough_times_do_not_confuse_it),
 		cmocka_unit_test(finding_out_costs_a_hundredth),
+		cmocka_unit_test(many_slots_do_not_make_it_slow),
 		cmocka_unit_test(a_level_that_was_asked_for_is_held),
 		cmocka_unit_test(blocks_of_a_few_bytes_are_taken_as_they_come),
 	};
