@@ -126,12 +126,17 @@ unsigned vb__plan_workers(const struct vb__plan *plan, bool computing)
 	return smaller(cpus(), computing ? VB_WORKERS_MAX : DEFAULT_WORKERS_MAX);
 }
 
-/* Besides those that are on the network, each worker that computes has a block. */
+/*
+ * Besides those that are on the network, each worker that computes has a block. The receiver may ask for
+ * that, but cannot make the window larger; over TCP the rails have room for as many as there are CPUs.
+ */
 static uint32_t default_window(const struct vb__plan *plan, const struct defaults *d,
 			       const struct vb__terms *terms)
 {
 	bool packing = terms->pack != VB__PACK_IF_ASKED && terms->pack != VB__PACK_NEVER;
-	bool computing = packing || terms->seal & VB__SEAL_WANTED;
+	bool asked = d == &defaults_rdma &&
+		     (terms->pack != VB__PACK_NEVER || terms->seal & VB__SEAL_CAN);
+	bool computing = packing || asked || terms->seal & VB__SEAL_WANTED;
 	unsigned workers = computing ? vb__plan_workers(plan, true) : 0;
 	unsigned rails = terms->rails ? terms->rails : 1;
 

@@ -112,7 +112,8 @@ static bool set_key(struct vb__seal *s, uint64_t epoch, bool seals)
 	s->keyed = false;
 	done = expand(s, epoch, derived) &&
 	       EVP_CipherInit_ex2(s->context, s->algorithm, derived, NULL, seals, NULL) == 1;
-	memcpy(s->base, derived + KEY_BYTES, NONCE_BYTES);
+	if (done)
+		memcpy(s->base, derived + KEY_BYTES, NONCE_BYTES);
 	OPENSSL_cleanse(derived, sizeof(derived));
 	s->epoch = epoch;
 	s->keyed = done;
@@ -157,11 +158,12 @@ int vb__seal_close(struct vb__seal *s, const struct vb__sealed *m, struct vb_err
 int vb__seal_open(struct vb__seal *s, uint64_t turn, uint8_t *bytes, size_t len,
 		  struct vb_error *err)
 {
-	uint8_t *tag = bytes + len - VB__SEAL_TAG;
+	uint8_t *tag;
 	int n;
 
 	if (len < VB__SEAL_TAG)
 		return VB_ERR_CORRUPT;
+	tag = bytes + len - VB__SEAL_TAG;
 	if (!begin(s, turn, false) ||
 	    EVP_CIPHER_CTX_ctrl(s->context, EVP_CTRL_AEAD_SET_TAG, VB__SEAL_TAG, tag) != 1 ||
 	    !pass(s, bytes, bytes, len - VB__SEAL_TAG))
@@ -186,12 +188,23 @@ static bool has_fast_aes(void)
 #endif
 }
 
+static bool is_there(enum vb__cipher cipher)
+{
+	EVP_CIPHER *algorithm = EVP_CIPHER_fetch(NULL, ciphers[cipher].algorithm, NULL);
+	bool there = algorithm != NULL;
+
+	EVP_CIPHER_free(algorithm);
+	ERR_clear_error();
+	return there;
+}
+
 unsigned vb__seal_wish(enum vb_encrypt encrypt)
 {
-	if (encrypt == VB_ENCRYPT_NEVER)
+	/* Some builds of OpenSSL have only what is in a standard, which ChaCha20 is not. */
+	if (encrypt == VB_ENCRYPT_NEVER || !is_there(VB__CIPHER_AES))
 		return 0;
 	return VB__SEAL_CAN | (encrypt == VB_ENCRYPT_IF_ASKED ? 0 : VB__SEAL_WANTED) |
-	       (has_fast_aes() ? 0 : VB__SEAL_SLOW_AES);
+	       (has_fast_aes() || !is_there(VB__CIPHER_CHACHA) ? 0 : VB__SEAL_SLOW_AES);
 }
 
 unsigned vb__seal_agree(unsigned ours, unsigned theirs)

@@ -241,6 +241,26 @@ static void aes_is_taken_where_both_have_it(void **state)
 	assert_null(vb__cipher_name(VB__CIPHER_NONE));
 }
 
+/* An OpenSSL without one of the ciphers. */
+static const char *missing = "";
+EVP_CIPHER *__real_EVP_CIPHER_fetch(OSSL_LIB_CTX *library, const char *name, const char *wish);
+EVP_CIPHER *__wrap_EVP_CIPHER_fetch(OSSL_LIB_CTX *library, const char *name, const char *wish);
+
+EVP_CIPHER *__wrap_EVP_CIPHER_fetch(OSSL_LIB_CTX *library, const char *name, const char *wish)
+{
+	return strcmp(name, missing) == 0 ? NULL : __real_EVP_CIPHER_fetch(library, name, wish);
+}
+
+static void nothing_is_promised_by_a_cipher_that_is_missing(void **state)
+{
+	(void)state;
+	missing = "AES-256-GCM";
+	assert_int_equal(vb__seal_wish(VB_ENCRYPT_REQUIRE), 0);
+	missing = "ChaCha20-Poly1305";
+	assert_int_equal(vb__seal_wish(VB_ENCRYPT_ASK), VB__SEAL_CAN | VB__SEAL_WANTED);
+	missing = "";
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +270,7 @@ int main(void)
 		cmocka_unit_test(no_nonce_comes_twice_under_a_key_and_no_key_is_used_for_long),
 		cmocka_unit_test(it_is_sealed_if_one_wants_and_both_can),
 		cmocka_unit_test(aes_is_taken_where_both_have_it),
+		cmocka_unit_test(nothing_is_promised_by_a_cipher_that_is_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
