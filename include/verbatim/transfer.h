@@ -97,7 +97,7 @@ struct vb_transfer_options {
 	 * data is encrypted or compressed, all of them. */
 	uint32_t workers;
 
-	/* No faster than this. Either side's counts. 0: no limit. */
+	/* No faster than this, as it is sent, so compressed. Either side's counts. 0: no limit. */
 	uint64_t max_bytes_per_second;
 
 	/* The receiver has the data on stable storage before it reports success. */

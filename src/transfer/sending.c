@@ -72,6 +72,18 @@ static int claim(struct sending *s, struct carried *c, struct vb_error *err)
 	return rc;
 }
 
+/* What was saved by packing may be used by others, which wait for `order` as they are to be slow. */
+static void refund(struct sending *s, const struct carried *c, const struct vb__message *message)
+{
+	uint64_t plain = vb__block_data_bytes(&c->block), wire = message->len - VB__BLOCK_TRAILER;
+
+	if (!s->pace.bytes_per_second || wire >= plain)
+		return;
+	pthread_mutex_lock(&s->order);
+	vb__pace_refund(&s->pace, plain - wire);
+	pthread_mutex_unlock(&s->order);
+}
+
 /* Waits for those that were claimed before on the same rail. */
 static bool await_turn(struct sending *s, const struct carried *c)
 {
@@ -148,6 +160,7 @@ static int carry(struct sending *s, struct carried *c, struct vb__codec *codec,
 	pass_turn(s, c);
 	vb__crew_count(&s->crew, &c->block, &message);
 	note_effort(s, c, &message, work_ns);
+	refund(s, c, &message);
 	return 0;
 }
 

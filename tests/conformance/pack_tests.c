@@ -227,9 +227,41 @@ static void tree_sender(struct side *side)
 	vb_session_close(session);
 }
 
+/* ---- A limit is for what is sent ---- */
+
+#define LIMIT (16 * BLOCK)
+#define LIMITED (2 * LIMIT) /* of which half can be packed */
+
+static void limited_receiver(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	const char *target = scratch_path(side, "target");
+	struct outcome o = serve_receiving(side, &options, &(struct vb_output){ .path = target });
+
+	went_well(&o, LIMITED);
+	CHECK(is_mixed(target, LIMITED));
+}
+
+static void limited_sender(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	const char *source = scratch_path(side, "source");
+	struct outcome o;
+
+	options.compress = 3;
+	options.max_bytes_per_second = LIMIT;
+	make_mixed(source, LIMITED);
+	o = come_sending(side, &options, &(struct vb_input){ .path = source });
+	went_well(&o, LIMITED);
+	CHECK(o.report.elapsed_ns < 1700000000);
+	/* What may be made up for is a tenth of a second's. */
+	CHECK(o.report.elapsed_ns > 850000000);
+}
+
 const struct test pack_tests[] = {
 	{ "compressed_as_one_side_says_and_none_forbids", deciding_receiver, deciding_sender },
 	{ "holes_stay_holes_when_compressed", hole_receiver, hole_sender, .only = "ofi" },
+	{ "limit_is_for_what_is_sent", limited_receiver, limited_sender, .only = "ofi" },
 	{ "trees_are_compressed_too", tree_receiver, tree_sender, .only = "ofi" },
 	{ NULL },
 };

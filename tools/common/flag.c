@@ -168,7 +168,8 @@ const struct flag flags[] = {
 	  "how much is read, sent and written at a time (256K, over TCP 512K); the receiver's holds, "
 	  "up to the sender's" },
 	{ ALL, 'w', "window", "N", FLAG_COUNT, FIELD(options.window_blocks), 1, VB_WINDOW_MAX,
-	  "a number from 1 to 1000", "blocks under way on each rail (8, over TCP 4)" },
+	  "a number from 1 to 1000",
+	  "blocks under way on each rail (8, over TCP 4, and room for workers that encrypt or compress)" },
 	{ ALL, 0, "rails", "N", FLAG_COUNT, FIELD(options.rails), 1, VB_RAILS_MAX,
 	  "a number from 1 to 16",
 	  "connections that share the work (1, over TCP by the CPUs); the sender's holds" },
@@ -176,7 +177,7 @@ const struct flag flags[] = {
 	  "a number from 1 to 64", "threads that read, check and write (by the CPUs)" },
 	{ ALL, 0, "bwlimit", "RATE", FLAG_SIZE, FIELD(options.max_bytes_per_second), 0, UINT64_MAX,
 	  "a rate in bytes per second",
-	  "no faster than RATE bytes per second, 100M for instance (0: no limit)" },
+	  "no faster than RATE bytes per second, as they are sent, 100M for instance (0: no limit)" },
 	{ BOTH, 'e', "encrypt", "[WHEN]", FLAG_ENCRYPT, FIELD(options.encrypt), 0, 0,
 	  "no, ask or require",
 	  "encrypt the data: require (or fail; what is meant without WHEN), ask (if the peer "
