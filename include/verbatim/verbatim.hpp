@@ -939,6 +939,12 @@ public:
 		return vb_session_description(get());
 	}
 
+	/* nullptr: the data is not encrypted, or that is not agreed on yet. */
+	const char *cipher() const noexcept
+	{
+		return vb_session_cipher(get());
+	}
+
 	const char *peer() const noexcept
 	{
 		return vb_session_peer(get());

@@ -23,6 +23,7 @@ int vb__session_create(const struct vb__plan *plan, struct vb_channel *channel,
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	}
 	s->plan = *plan;
+	vb__secret_wipe(&s->plan.secret); /* it is proven, and needed no more */
 	s->channel = channel;
 	s->parley = parley;
 	snprintf(s->peer, sizeof(s->peer), "%s", vb_channel_peer(channel));
@@ -210,7 +211,6 @@ void vb_session_close(struct vb_session *s)
 						     : s->plan.connection.peer_timeout_ms));
 	vb__parley_close(s->parley);
 	vb_channel_abort(s->channel);
-	vb__secret_wipe(&s->plan.secret);
 	explicit_bzero(s->secrets, sizeof(s->secrets));
 	free(s);
 }

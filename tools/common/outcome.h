@@ -12,7 +12,7 @@ struct outcome {
 	struct vb_error err;
 	struct vb_report report;
 	char peer[128]; /* empty until there is one */
-	char description[512];
+	char description[768];
 	const char *cipher; /* NULL: the data is not encrypted */
 };
 

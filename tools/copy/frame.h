@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #define FRAME_HELLO_BYTES 12u
-#define FRAME_VERSION 1u
+#define FRAME_VERSION 2u
 #define FRAME_HEAD 5u
 #define FRAME_MAX (1u << 20) /* of the payload */
 

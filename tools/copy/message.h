@@ -36,7 +36,7 @@ struct ending {
 	struct vb_tree_report report;
 	uint64_t missing; /* of the paths in a list; not in the report */
 	char peer[128];
-	char description[512];
+	char description[768];
 	char cipher[32]; /* empty: it was not encrypted */
 };
 
