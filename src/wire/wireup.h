@@ -30,6 +30,7 @@ enum vb__wireup_reason {
 	VB__WIREUP_NOT_TYPE,   /* the type of queue pair is not served here */
 	VB__WIREUP_NOT_LINK,   /* your link layer is not that of this device */
 	VB__WIREUP_NOT_READY,  /* the queue pair could not be made, or not brought up */
+	VB__WIREUP_NOT_YOURS,  /* your GID is not the address that you call from */
 };
 
 enum vb__wireup_link {

@@ -8,6 +8,7 @@
 #include "fabric/verbs/verbs_tcp.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -20,6 +21,8 @@
 #include "core/clock.h"
 #include "fabric/verbs/verbs_ladder.h"
 #include "fabric/verbs/verbs_port.h"
+
+#define KEEPALIVE_MAX 32767 /* seconds that the kernel takes */
 
 /* Our own half of the wire-up. */
 static struct vb__wireup describe(const struct verbs_ep *ep, enum vb__wireup_kind kind,
@@ -70,12 +73,14 @@ static void disconnect(struct verbs_ep *ep)
 /* So that a silent host ends the connection within the peer time-out, to the second. */
 static void keep_alive(const struct verbs_ep *ep)
 {
-	int step = (int)(ep->peer_timeout_ms / 4000), yes = 1, silence;
-	int fd = ep->tcp.fd, bad = 0;
+	int ms = ep->peer_timeout_ms < INT_MAX ? (int)ep->peer_timeout_ms : INT_MAX;
+	int step = ms / 4000, yes = 1, silence, fd = ep->tcp.fd, bad = 0;
 
 	if (step < 1)
 		step = 1;
-	silence = (int)ep->peer_timeout_ms - step * 1000;
+	if (step > KEEPALIVE_MAX)
+		step = KEEPALIVE_MAX;
+	silence = ms - step * 1000;
 	if (silence < 500)
 		silence = 500;
 	bad |= setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &step, sizeof(step));
@@ -287,62 +292,6 @@ static int reach(struct verbs_ep *ep, uint64_t deadline_ns, struct vb_error *err
 	return rc ? fail_reach(ep, rc, "connect", err) : 0;
 }
 
-static int fail_answer(const struct verbs_ep *ep, enum vb_err code, const char *cause,
-		       const char *hint, struct vb_error *err)
-{
-	return vb__fail(err, &(struct vb__failure){
-				     .code = code,
-				     .operation = "connect to",
-				     .object = ep->base.peer,
-				     .cause = cause,
-				     .hint = hint,
-			     });
-}
-
-static int fail_rejected(struct verbs_ep *ep, const struct vb__wireup *answer, struct vb_error *err)
-{
-	static const char *const causes[] = {
-		[VB__WIREUP_NO_REASON] = "the listener said no",
-		[VB__WIREUP_NOT_VERSION] =
-			"the listener speaks another version of the wire-up by TCP",
-		[VB__WIREUP_NOT_DEVICE] = "the address belongs to no RDMA device of the listener's",
-		[VB__WIREUP_NOT_TYPE] = "the listener does not serve queue pairs of this type",
-		[VB__WIREUP_NOT_LINK] = "the listener's device speaks another link layer",
-		[VB__WIREUP_NOT_READY] = "the listener could not set up its queue pair",
-	};
-	unsigned reason = answer->reason < sizeof(causes) / sizeof(causes[0]) ? answer->reason : 0;
-
-	memcpy(ep->base.peer_data, answer->data, answer->data_len);
-	ep->base.peer_data_len = answer->data_len;
-	return fail_answer(
-		ep, VB_ERR_REFUSED, causes[reason],
-		reason == VB__WIREUP_NOT_DEVICE
-			? "give the peer's address on the RDMA network (`rdma link` there)"
-		: reason == VB__WIREUP_NOT_READY ? "look at the listener's messages"
-						 : NULL,
-		err);
-}
-
-/* The listener's queue pair, if that is what it said. */
-static int judge(struct verbs_ep *ep, const struct vb__wireup *answer,
-		 enum vb__wireup_verdict verdict, struct vb_error *err)
-{
-	if (verdict == VB__WIREUP_OTHER_VERSION)
-		return fail_answer(ep, VB_ERR_VERSION,
-				   "the listener speaks another version of the wire-up by TCP",
-				   "install the same version of Verbatim at both ends", err);
-	if (verdict == VB__WIREUP_GOOD && answer->kind == VB__WIREUP_REJECT)
-		return fail_rejected(ep, answer, err);
-	if (verdict != VB__WIREUP_GOOD || answer->kind != VB__WIREUP_REPLY ||
-	    answer->qp_type != ep->type || answer->link != ep->tcp.port.link)
-		return fail_answer(ep, VB_ERR_REFUSED,
-				   "what listens 1000 ports above does not wire up queue pairs",
-				   "check the port", err);
-	memcpy(ep->base.peer_data, answer->data, answer->data_len);
-	ep->base.peer_data_len = answer->data_len;
-	return 0;
-}
-
 static int ask(struct verbs_ep *ep, const void *data, size_t len, uint64_t deadline_ns,
 	       struct vb__wireup *answer, struct vb_error *err)
 {
@@ -356,7 +305,7 @@ static int ask(struct verbs_ep *ep, const void *data, size_t len, uint64_t deadl
 			return fail_reach(ep, ETIMEDOUT, "recv", err);
 	if (rc < 0)
 		return verbs_fail(err, -rc, "recv", ep->base.peer);
-	return judge(ep, answer, vb__wireup_decode(answer, ep->tcp.in.bytes), err);
+	return verbs_tcp_judge(ep, answer, vb__wireup_decode(answer, ep->tcp.in.bytes), err);
 }
 
 static int wire_up(struct verbs_ep *ep, const void *data, size_t len, uint64_t deadline_ns,
@@ -419,16 +368,10 @@ static int fail_type(struct verbs_tcp_request *request, const char *peer, struct
 static int adopt(struct verbs_ep *ep, struct verbs_request *base, struct vb_error *err)
 {
 	struct verbs_tcp_request *request = (struct verbs_tcp_request *)base;
-	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
-	socklen_t len = sizeof(sa);
-	struct vb__address peer;
 
-	if (getpeername(request->fd, (struct sockaddr *)&sa, &len) != 0)
-		return verbs_fail(err, errno, "getpeername", NULL);
-	vb__address_from(&peer, (struct sockaddr *)&sa);
 	if (request->asked.qp_type != ep->type)
-		return fail_type(request, peer.text, err);
-	snprintf(ep->base.peer, sizeof(ep->base.peer), "%s", peer.text);
+		return fail_type(request, request->peer.text, err);
+	snprintf(ep->base.peer, sizeof(ep->base.peer), "%s", request->peer.text);
 	ep->tcp.fd = request->fd;
 	ep->tcp.port = request->port;
 	ep->tcp.peer = request->asked;

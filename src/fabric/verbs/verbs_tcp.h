@@ -8,6 +8,7 @@
 struct verbs_tcp_request {
 	struct verbs_request base;
 	int fd;
+	struct vb__address peer;
 	struct verbs_port port; /* ours, that it came to */
 	struct vb__wireup asked;
 	uint8_t reason; /* enum vb__wireup_reason, if it is refused */
@@ -22,8 +23,18 @@ int verbs_tcp_say(int fd, const struct vb__wireup *record);
 /* A REJECT with this reason and data, for what it is worth. */
 void verbs_tcp_refuse(int fd, uint8_t reason, const void *data, size_t len);
 
+/*
+ * Whether a queue pair may be where the record says. On Ethernet its GID must be the address that the socket leads to:
+ * else a peer could point us at a third host, or at addresses where nobody is, for which the kernel makes us wait.
+ */
+bool verbs_tcp_is_at(const struct vb__wireup *record, const struct vb__address *peer);
+
 /* The port of the socket that belongs to a listener's port; 0: there is none. */
 uint16_t verbs_tcp_port(uint16_t port);
+
+/* verbs_tcp_answer.c: 0 and the private data if it is a queue pair that can be connected to. */
+int verbs_tcp_judge(struct verbs_ep *ep, const struct vb__wireup *answer,
+		    enum vb__wireup_verdict verdict, struct vb_error *err);
 
 /* verbs_tcp_listener.c, for verbs_tcp */
 int verbs_tcp_listen(struct verbs_pep *pep, const struct vb__settings *settings,

@@ -270,17 +270,34 @@ static int let_in(struct verbs_pep *pep, struct vb_error *err)
 	return 0;
 }
 
-static void log_refusal(const struct verbs_pep *pep, const struct vb_error *why)
+/* Anybody can be the cause of this, again and again: so it is no warning. */
+static uint8_t turn_away(const struct verbs_pep *pep, const char *peer, const struct vb_error *why,
+			 uint8_t reason)
 {
 	char line[VB_ERROR_LINE_MAX];
 
-	vb__log(&pep->log, VB_LOG_WARNING, "a peer could not be wired up: %s",
+	vb__log(&pep->log, VB_LOG_INFO, "%s could not be wired up: %s", peer,
 		vb_error_format(why, line, sizeof(line)));
+	return reason;
+}
+
+static uint8_t turn_elsewhere_away(const struct verbs_pep *pep, const struct vb__address *peer)
+{
+	struct vb_error why = { .code = VB_OK };
+
+	vb__fail(&why, &(struct vb__failure){
+			       .code = VB_ERR_PROTOCOL,
+			       .operation = "accept",
+			       .object = peer->text,
+			       .cause = "its queue pair is at another address than it called from",
+			       .hint = "no address may be translated on the way (NAT)",
+		       });
+	return turn_away(pep, peer->text, &why, VB__WIREUP_NOT_YOURS);
 }
 
 /* The reason to refuse, or 0 and the port. */
-static uint8_t find_port(const struct verbs_pep *pep, int fd, const struct vb__wireup *asked,
-			 struct verbs_port *port)
+static uint8_t find_port(const struct verbs_pep *pep, const struct vb__address *peer, int fd,
+			 uint8_t link, struct verbs_port *port)
 {
 	struct vb_error why = { .code = VB_OK };
 	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
@@ -289,21 +306,37 @@ static uint8_t find_port(const struct verbs_pep *pep, int fd, const struct vb__w
 
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0) {
 		verbs_fail(&why, errno, "getsockname", NULL);
-		log_refusal(pep, &why);
-		return VB__WIREUP_NOT_READY;
+		return turn_away(pep, peer->text, &why, VB__WIREUP_NOT_READY);
 	}
 	vb__address_from(&local, (struct sockaddr *)&sa);
-	if (verbs_port_find(&local, pep->only_device, port, &why) != 0) {
-		log_refusal(pep, &why);
-		return VB__WIREUP_NOT_DEVICE;
-	}
-	if (port->link == asked->link)
+	if (verbs_port_find(&local, pep->only_device, port, &why) != 0)
+		return turn_away(pep, peer->text, &why, VB__WIREUP_NOT_DEVICE);
+	if (port->link == link)
 		return 0;
 	verbs_device_release(port->context);
 	return VB__WIREUP_NOT_LINK;
 }
 
+/* The reason to refuse, or 0 and whom it came from and the port. What costs little is looked at first. */
+static uint8_t examine(const struct verbs_pep *pep, int fd, const struct vb__wireup *asked,
+		       struct vb__address *peer, struct verbs_port *port)
+{
+	struct vb_error why = { .code = VB_OK };
+	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
+	socklen_t len = sizeof(sa);
+
+	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0) {
+		verbs_fail(&why, errno, "getpeername", NULL);
+		return turn_away(pep, "somebody", &why, VB__WIREUP_NOT_READY);
+	}
+	vb__address_from(peer, (struct sockaddr *)&sa);
+	if (!verbs_tcp_is_at(asked, peer))
+		return turn_elsewhere_away(pep, peer);
+	return find_port(pep, peer, fd, asked->link, port);
+}
+
 static struct vb__request *make_request(int fd, const struct vb__wireup *asked,
+					const struct vb__address *peer,
 					const struct verbs_port *port)
 {
 	struct verbs_tcp_request *request = calloc(1, sizeof(*request));
@@ -318,6 +351,7 @@ static struct vb__request *make_request(int fd, const struct vb__wireup *asked,
 	request->base.wireup = &verbs_tcp;
 	request->base.context = port->context;
 	request->fd = fd;
+	request->peer = *peer;
 	request->port = *port;
 	request->asked = *asked;
 	return base;
@@ -330,6 +364,7 @@ static struct vb__request *judge(struct verbs_pep *pep, const struct caller *cal
 	enum vb__wireup_verdict verdict = vb__wireup_decode(&asked, caller->said.bytes);
 	struct vb__request *request = NULL;
 	struct verbs_port port = { .context = NULL };
+	struct vb__address peer;
 	uint8_t reason;
 
 	if (verdict == VB__WIREUP_GARBAGE ||
@@ -337,10 +372,11 @@ static struct vb__request *judge(struct verbs_pep *pep, const struct caller *cal
 		close(caller->fd); /* not worth an answer */
 		return NULL;
 	}
-	reason = verdict == VB__WIREUP_OTHER_VERSION ? VB__WIREUP_NOT_VERSION
-						     : find_port(pep, caller->fd, &asked, &port);
+	reason = verdict == VB__WIREUP_OTHER_VERSION
+			 ? VB__WIREUP_NOT_VERSION
+			 : examine(pep, caller->fd, &asked, &peer, &port);
 	if (!reason) {
-		request = make_request(caller->fd, &asked, &port);
+		request = make_request(caller->fd, &asked, &peer, &port);
 		if (request)
 			return request;
 		verbs_device_release(port.context);

@@ -47,6 +47,16 @@ void verbs_tcp_refuse(int fd, uint8_t reason, const void *data, size_t len)
 	verbs_tcp_say(fd, &no);
 }
 
+bool verbs_tcp_is_at(const struct vb__wireup *record, const struct vb__address *peer)
+{
+	uint8_t gid[16];
+
+	if (record->link != VB__WIREUP_ETHERNET)
+		return true;
+	vb__address_gid((const struct sockaddr *)&peer->sa, gid);
+	return !memcmp(record->gid, gid, sizeof(gid));
+}
+
 uint16_t verbs_tcp_port(uint16_t port)
 {
 	unsigned there = port + VB__WIREUP_PORT_OFFSET;

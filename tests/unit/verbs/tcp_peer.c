@@ -17,7 +17,7 @@ const struct vb__wireup tcp_peer_pair = {
 	.mtu = 1024,
 	.qpn = 0x4711,
 	.psn = 0xabcdef,
-	.gid = { [10] = 0xff, 0xff, 10, 0, 0, 2 },
+	.gid = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
 	.responder_resources = 4,
 	.initiator_depth = 2,
 	.data = "yes",

@@ -212,7 +212,7 @@ static void a_refused_second_step_shows_its_attributes(void **state)
 	assert_contains(err.cause, "path_mtu 1024");
 	assert_contains(err.cause, "dest_qp_num 0x4711");
 	assert_contains(err.cause, "rq_psn 0xabcdef");
-	assert_contains(err.cause, "dgid ::ffff:10.0.0.2");
+	assert_contains(err.cause, "dgid ::ffff:127.0.0.1");
 	assert_contains(err.cause, "sgid_index 3");
 	assert_contains(err.cause, "max_dest_rd_atomic 2");
 	assert_contains(err.cause, "min_rnr_timer 12");

@@ -120,10 +120,37 @@ static void answers_that_are_none_are_told_apart(void **state)
 	vb__error_clear(&err);
 	other.version = 2;
 	assert_int_equal(answer_of(TCP_POLITE, &other, 5000, &err), VB_ERR_VERSION);
+	assert_contains(err.cause, "speaks version 2 of");
+	assert_contains(err.cause, "this is version 1");
 	vb__error_clear(&err);
 	other = tcp_peer_pair;
 	other.qp_type = VB__QP_UC;
 	assert_int_equal(answer_of(TCP_POLITE, &other, 5000, &err), VB_ERR_REFUSED);
+}
+
+static void a_queue_pair_at_another_address_is_not_connected_to(void **state)
+{
+	struct vb__wireup other = tcp_peer_pair;
+	struct vb_error err = { .code = VB_OK };
+
+	(void)state;
+	other.gid[15] = 9;
+	assert_int_equal(answer_of(TCP_POLITE, &other, 5000, &err), VB_ERR_PROTOCOL);
+	assert_contains(err.cause, "another address, ::ffff:127.0.0.9");
+	assert_contains(err.hint, "NAT");
+	assert_int_equal(mock_count("ibv_modify_qp"), 2); /* INIT, and the error state */
+}
+
+static void a_listener_that_sees_another_address_of_ours_is_told_in_words(void **state)
+{
+	struct vb__wireup no = { .kind = VB__WIREUP_REJECT,
+				 .version = VB__WIREUP_VERSION,
+				 .reason = VB__WIREUP_NOT_YOURS };
+	struct vb_error err = { .code = VB_OK };
+
+	(void)state;
+	assert_int_equal(answer_of(TCP_POLITE, &no, 5000, &err), VB_ERR_REFUSED);
+	assert_contains(err.hint, "NAT");
 }
 
 static void nobody_listening_names_the_second_port(void **state)
@@ -318,11 +345,12 @@ static void a_rejection_carries_data(void **state)
 static void what_cannot_be_served_is_told_its_reason(void **state)
 {
 	struct vb__wireup version = { .kind = VB__WIREUP_REQUEST, .version = 9 };
-	struct vb__wireup link = request_of(VB__QP_RC), device = link, reply;
+	struct vb__wireup link = request_of(VB__QP_RC), device = link, elsewhere = link, reply;
 	const struct {
 		struct vb__wireup *asked;
 		enum vb__wireup_reason reason;
 	} cases[] = { { &version, VB__WIREUP_NOT_VERSION },
+		      { &elsewhere, VB__WIREUP_NOT_YOURS },
 		      { &link, VB__WIREUP_NOT_LINK },
 		      { &device, VB__WIREUP_NOT_DEVICE } };
 	struct vb__pep *pep = tcp_listen();
@@ -330,7 +358,9 @@ static void what_cannot_be_served_is_told_its_reason(void **state)
 
 	(void)state;
 	link.link = VB__WIREUP_INFINIBAND;
+	elsewhere.gid[15] = 9;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		unsigned listed = mock_count("ibv_get_device_list");
 		int fd = tcp_peer_call(pep);
 
 		mock_device.gid_count = cases[i].asked == &device ? 0 : 2;
@@ -339,6 +369,9 @@ static void what_cannot_be_served_is_told_its_reason(void **state)
 		assert_true(tcp_peer_hear(fd, &reply));
 		assert_int_equal(reply.kind, VB__WIREUP_REJECT);
 		assert_int_equal(reply.reason, cases[i].reason);
+		if (cases[i].reason == VB__WIREUP_NOT_VERSION ||
+		    cases[i].reason == VB__WIREUP_NOT_YOURS) /* no work for strangers */
+			assert_int_equal(mock_count("ibv_get_device_list"), listed);
 		close(fd);
 	}
 	vb__pep_close(pep);
@@ -563,6 +596,8 @@ int main(void)
 		TCP_TEST(connecting_exchanges_private_data_and_confirms),
 		TCP_TEST(refusal_carries_the_private_data_and_the_reason),
 		TCP_TEST(answers_that_are_none_are_told_apart),
+		TCP_TEST(a_queue_pair_at_another_address_is_not_connected_to),
+		TCP_TEST(a_listener_that_sees_another_address_of_ours_is_told_in_words),
 		TCP_TEST(nobody_listening_names_the_second_port),
 		TCP_TEST(open_fails_and_tells_which_devices_were_considered),
 		TCP_TEST(a_port_without_room_above_is_told),
