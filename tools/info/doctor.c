@@ -116,14 +116,25 @@ static void judge_rdma_cm(struct findings *to, const struct facts *f)
 	static const char remedy[] =
 		"`modprobe rdma_ucm`; in a container: --device /dev/infiniband/rdma_cm";
 
-	/* RoCE and InfiniBand can do without. */
-	if (!f->rdma_cm.there)
-		findings_add(
-			to, FINDING_WARNING, "rdma_cm", remedy,
-			"there is no /dev/infiniband/rdma_cm: connections are wired up by TCP, "
-			"and iWARP and multicast cannot be used");
-	else
+	static const char without[] = "RoCE v2 connects by TCP instead; InfiniBand and iWARP "
+				      "cannot connect, and datagrams cannot be used";
+	char group[200];
+
+	if (f->rdma_cm.there && f->rdma_cm.allowed) {
 		judge_node(to, &f->rdma_cm, "rdma_cm", "/dev/infiniband/rdma_cm", remedy);
+		return;
+	}
+	if (!f->rdma_cm.there) {
+		findings_add(to, FINDING_WARNING, "rdma_cm", remedy,
+			     "there is no /dev/infiniband/rdma_cm: %s", without);
+		return;
+	}
+	snprintf(group, sizeof(group),
+		 "add the user to the group %s, or let the udev rule give MODE=\"0666\"",
+		 f->rdma_cm.group);
+	findings_add(to, FINDING_WARNING, "rdma_cm", group,
+		     "/dev/infiniband/rdma_cm is denied: it is %s:%s %04o; %s", f->rdma_cm.owner,
+		     f->rdma_cm.group, f->rdma_cm.mode, without);
 }
 
 static void judge_netns(struct findings *to, const struct facts *f)

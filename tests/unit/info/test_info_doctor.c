@@ -196,8 +196,9 @@ static void denied_nodes_are_told_with_their_owner(void **state)
 	patient.device.trouble.code = VB_ERR_ACCESS;
 	expect(FINDING_PROBLEM, "mlx5_0", "/dev/infiniband/uverbs0 is denied: it is root:rdma 0660",
 	       "group rdma");
-	expect(FINDING_PROBLEM, "rdma_cm", "denied", "group rdma");
-	expect_worst(FINDING_PROBLEM, 2);
+	expect(FINDING_WARNING, "rdma_cm",
+	       "denied: it is root:rdma 0660; RoCE v2 connects by TCP instead", "group rdma");
+	expect_worst(FINDING_PROBLEM, 1);
 }
 
 static void missing_nodes_are_told_with_the_module(void **state)
@@ -207,7 +208,8 @@ static void missing_nodes_are_told_with_the_module(void **state)
 	patient.device.trouble.code = VB_ERR_ACCESS;
 	expect(FINDING_PROBLEM, "mlx5_0", "there is no /dev/infiniband/uverbs0", "ib_uverbs");
 	expect(FINDING_WARNING, "rdma_cm",
-	       "there is no /dev/infiniband/rdma_cm: connections are wired up by TCP", "rdma_ucm");
+	       "there is no /dev/infiniband/rdma_cm: RoCE v2 connects by TCP instead; InfiniBand",
+	       "rdma_ucm");
 }
 
 static void a_device_that_does_not_open_tells_why(void **state)
