@@ -480,6 +480,6 @@ const struct test fabric_tests[] = {
 	{ "fabric_immediate_and_atomics_or_a_clear_no", special_server, special_client },
 	{ "fabric_every_operation_completes_exactly_once", flush_server, flush_client },
 	{ "fabric_limits_are_told_and_kept", limits_server, limits_client },
-	{ "fabric_uc_sends_and_writes_only", uc_server, uc_client },
+	{ "fabric_uc_sends_and_writes_only", uc_server, uc_client, 0, 0, "verbs" },
 	{ NULL },
 };

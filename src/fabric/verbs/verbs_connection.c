@@ -235,7 +235,7 @@ int verbs_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer
 
 	if (rc == 0)
 		rc = make(attr, wireup, &ep, err);
-	if (rc)
+	if (!ep)
 		return rc;
 	memcpy(ep->base.how, how, sizeof(how));
 	snprintf(ep->base.peer, sizeof(ep->base.peer), "%s", peer->text);
@@ -265,9 +265,9 @@ int verbs_ep_accept_open(struct vb__request *base, const struct vb__ep_attr *att
 	struct verbs_ep *ep = NULL;
 	int rc = make(attr, request->wireup, &ep, err);
 
-	if (rc == 0)
+	if (ep)
 		rc = ep->wireup->adopt(ep, request, err);
-	if (rc) {
+	if (!ep || rc) {
 		verbs_reject(base, NULL, 0);
 		if (ep)
 			verbs_ep_close(&ep->base);

@@ -312,7 +312,7 @@ static int wire_up(struct verbs_ep *ep, const void *data, size_t len, uint64_t d
 		   struct vb_error *err)
 {
 	const struct vb__wireup ready = { .kind = VB__WIREUP_READY, .version = VB__WIREUP_VERSION };
-	struct vb__wireup answer;
+	struct vb__wireup answer = { .kind = 0 };
 	int rc = reach(ep, deadline_ns, err);
 
 	if (rc == 0)

@@ -18,7 +18,7 @@ static struct vb__address address(const char *text)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(MOCK_PORT) };
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(MOCK_PORT) };
-	struct vb__address at;
+	struct vb__address at = { .len = 0 };
 
 	if (inet_pton(AF_INET, text, &four.sin_addr) == 1)
 		vb__address_from(&at, (struct sockaddr *)&four);
