@@ -6,9 +6,9 @@
 
 #include "fabric/verbs/verbs_tcp.h"
 
-#define NAT_HINT                                                                                \
-	"RDMA goes from device to device, so no address may be translated between them (NAT); " \
-	"give the devices' own addresses"
+static const char nat_hint[] =
+	"RDMA goes from device to device, so no address may be translated between them (NAT); "
+	"give the devices' own addresses";
 
 static int fail_answer(const struct verbs_ep *ep, enum vb_err code, const char *cause,
 		       const char *hint, struct vb_error *err)
@@ -39,7 +39,7 @@ static int fail_rejected(struct verbs_ep *ep, const struct vb__wireup *answer, s
 		[VB__WIREUP_NOT_DEVICE] =
 			"give the peer's address on the RDMA network (`rdma link` there)",
 		[VB__WIREUP_NOT_READY] = "look at the listener's messages",
-		[VB__WIREUP_NOT_YOURS] = NAT_HINT,
+		[VB__WIREUP_NOT_YOURS] = nat_hint,
 	};
 	unsigned reason = answer->reason < sizeof(causes) / sizeof(causes[0]) ? answer->reason : 0;
 
@@ -67,7 +67,7 @@ static int fail_elsewhere(const struct verbs_ep *ep, const struct vb__wireup *an
 	inet_ntop(AF_INET6, answer->gid, gid, sizeof(gid));
 	snprintf(cause, sizeof(cause), "the listener names a queue pair at another address, %s",
 		 gid);
-	return fail_answer(ep, VB_ERR_PROTOCOL, cause, NAT_HINT, err);
+	return fail_answer(ep, VB_ERR_PROTOCOL, cause, nat_hint, err);
 }
 
 int verbs_tcp_judge(struct verbs_ep *ep, const struct vb__wireup *answer,
