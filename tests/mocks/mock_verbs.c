@@ -3,6 +3,7 @@
 #include "mock_verbs.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -973,7 +974,8 @@ void mock_verbs_reset(void)
 	mock_src_qp = 0;
 	memset(mock_gids, 0, sizeof(mock_gids));
 	mock_device = (struct mock_device){
-		.attr = { .max_qp_wr = 256,
+		.attr = { .phys_port_cnt = 1,
+			  .max_qp_wr = 256,
 			  .max_sge = 16,
 			  .max_cqe = 1024,
 			  .max_srq = 16,
@@ -995,6 +997,7 @@ void mock_verbs_reset(void)
 			  { .gid.raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
 			    .gid_index = 3,
 			    .port_num = 1,
+			    .ndev_ifindex = if_nametoindex("lo"),
 			    .gid_type = IBV_GID_TYPE_ROCE_V2 } },
 		.gid_count = 2,
 		.inline_max = 512,

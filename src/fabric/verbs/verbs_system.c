@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
-#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "fabric/verbs/verbs.h"
 #include "fabric/verbs/verbs_abilities.h"
 #include "fabric/verbs/verbs_netdev.h"
+#include "fabric/verbs/verbs_port.h"
 #include "fabric/verbs/verbs_way.h"
 
 #define DEVICES "/sys/class/infiniband"
@@ -211,20 +211,6 @@ static struct vb_gid *make_gid(const struct vb_port *port, const struct ibv_gid_
 	return gid;
 }
 
-/* The number of an interface may be one of another namespace: only with its name it is one of ours. */
-static void name_interface(const char *device, const struct vb_port *port, struct vb_gid *gid)
-{
-	char ours[IF_NAMESIZE], theirs[64];
-
-	if (!gid->ifindex || !if_indextoname(gid->ifindex, ours))
-		return;
-	if (read_line(theirs, sizeof(theirs), DEVICES "/%s/ports/%u/gid_attrs/ndevs/%u", device,
-		      port->number, gid->index) &&
-	    strcmp(ours, theirs) != 0)
-		return;
-	snprintf(gid->interface, sizeof(gid->interface), "%s", ours);
-}
-
 static int add_gids(struct vb_device *device, const struct ibv_gid_entry *entries, ssize_t n)
 {
 	for (struct vb_port *port = device->ports; port; port = port->next) {
@@ -236,7 +222,7 @@ static int add_gids(struct vb_device *device, const struct ibv_gid_entry *entrie
 			*end = make_gid(port, &entries[i]);
 			if (!*end)
 				return VB_ERR_NOMEM;
-			name_interface(device->name, port, *end);
+			verbs_gid_interface(device->name, &entries[i], (*end)->interface);
 			end = &(*end)->next;
 		}
 	}

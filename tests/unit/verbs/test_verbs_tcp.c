@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wire-up by TCP over real sockets: connecting, accepting, how it ends, and strangers at the listener's door. */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -198,6 +199,47 @@ static void open_fails_and_tells_which_devices_were_considered(void **state)
 				     &err),
 			 VB_ERR_NO_DEVICE);
 	assert_contains(err.cause, MOCK_DEVICE ": iWARP");
+}
+
+/* Any one but the loopback; 0: there is none. */
+static unsigned some_other_interface(void)
+{
+	struct if_nameindex *all = if_nameindex(), *i = all;
+	unsigned index;
+
+	assert_non_null(all);
+	while (i->if_index && !strcmp(i->if_name, "lo"))
+		i++;
+	index = i->if_index;
+	if_freenameindex(all);
+	return index;
+}
+
+static void fail_to_open(const char *why)
+{
+	struct vb__address at = tcp_address(MOCK_PORT);
+	struct vb_error err = { .code = VB_OK };
+	struct vb__ep *ep;
+
+	assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep,
+				     &err),
+			 VB_ERR_NO_DEVICE);
+	assert_contains(err.cause, why);
+}
+
+static void a_gid_of_another_interface_is_not_taken(void **state)
+{
+	struct ibv_gid_entry *gid = &mock_device.gids[1];
+
+	(void)state;
+	gid->ndev_ifindex = some_other_interface();
+	if (gid->ndev_ifindex)
+		fail_to_open("its GID belongs to another interface than the address");
+	gid->ndev_ifindex = 0x7ffffff0; /* of another namespace */
+	fail_to_open("or in another network namespace");
+	gid->ndev_ifindex = if_nametoindex("lo");
+	gid->gid_index = 256;
+	fail_to_open("above 255");
 }
 
 static void a_port_without_room_above_is_told(void **state)
@@ -600,6 +642,7 @@ int main(void)
 		TCP_TEST(a_listener_that_sees_another_address_of_ours_is_told_in_words),
 		TCP_TEST(nobody_listening_names_the_second_port),
 		TCP_TEST(open_fails_and_tells_which_devices_were_considered),
+		TCP_TEST(a_gid_of_another_interface_is_not_taken),
 		TCP_TEST(a_port_without_room_above_is_told),
 		TCP_TEST(rdma_cm_is_gone_without_where_it_is_missing),
 		TCP_TEST(uc_by_rdma_cm_is_a_clear_no),
