@@ -71,9 +71,9 @@ struct vb_perf_cell {
 	uint32_t depth; /* under way at once on each rail. 16 */
 	uint32_t rails; /* connections that share the work. 1 */
 	uint32_t duration_ms; /* 500 */
-	uint32_t count;	      /* so many on each rail, however long it takes; 0: by the duration */
+	uint32_t count;	      /* so many on each rail, as long as they move; 0: by the duration */
 	bool both_ways;	      /* both sides at once; for bandwidth */
-	bool check;	      /* the data are compared, which costs time */
+	bool check; /* the data are compared, which costs time; not of VB_PERF_WRITE_IMM over UC */
 };
 
 #define VB_PERF_BYTES_MAX (1u << 30)
@@ -136,6 +136,8 @@ int vb_perf_connect(const char *host, const char *port, const struct vb_perf_opt
  * VB_ERR_TOO_BIG, with what cannot do it: the type, or the device of either
  * side; then others can be asked for. So they can after VB_ERR_CORRUPT, when the
  * result is there, too. After any other failure there is only vb_perf_close.
+ * VB_ERR_TIMEOUT: it is not over by the duration and the peer time-out, or with a
+ * count nothing has moved for that long.
  */
 int vb_perf_run(struct vb_perf *perf, const struct vb_perf_cell *cell,
 		struct vb_perf_result *result, struct vb_error *err);

@@ -13,6 +13,10 @@
 /* Where each message needs memory of its own, so much of it, but for two messages at least. */
 #define CHECKED_BYTES (UINT64_C(32) << 20)
 
+/* Whoever is slower than this is taken for stuck: 10 MB/s, and a message a millisecond. */
+#define SLOW_BYTES_PER_MS 10000u
+#define SPAN_MAX_MS UINT64_C(0xffffffff)
+
 static const char *const op_names[] = {
 	[VB_PERF_SEND] = "send",	   [VB_PERF_WRITE] = "write",
 	[VB_PERF_WRITE_IMM] = "write_imm", [VB_PERF_READ] = "read",
@@ -137,6 +141,32 @@ int vb__perf_cell_fits(const struct vb_perf_cell *cell, unsigned caps, size_t ma
 				     .object = where,
 				     .cause = cause,
 			     });
+}
+
+uint64_t vb__perf_patience_ms(const struct vb_perf_cell *cell, uint32_t slack_ms)
+{
+	return slack_ms + (uint64_t)cell->bytes * cell->depth * cell->rails / SLOW_BYTES_PER_MS;
+}
+
+uint64_t vb__perf_span_ms(const struct vb_perf_cell *cell)
+{
+	uint64_t each = 1 + cell->bytes / SLOW_BYTES_PER_MS, all;
+
+	if (!cell->count)
+		return cell->duration_ms;
+	all = (uint64_t)cell->count * cell->rails * each;
+	return all < SPAN_MAX_MS ? all : SPAN_MAX_MS;
+}
+
+bool vb__perf_is_possible(const struct vb_perf_cell *cell, uint64_t said, uint64_t arrived,
+			  uint64_t receives)
+{
+	if (cell->count && said > (uint64_t)cell->count * cell->rails)
+		return false;
+	if (cell->kind != VB_PERF_BANDWIDTH || !vb__perf_takes_receives(cell->op) ||
+	    vb__perf_is_lossy(cell->qp))
+		return true;
+	return said >= arrived && said - arrived <= receives;
 }
 
 /* Slots begin at cache lines, large ones at pages. */

@@ -28,6 +28,23 @@ struct vb__perf_layout {
 int vb__perf_layout(const struct vb_perf_cell *cell, struct vb__perf_layout *layout,
 		    struct vb_error *err);
 
+/*
+ * How long to wait for what is under way at most, milliseconds: `slack_ms`, and
+ * all of a settled cell's depth at a slow pace.
+ */
+uint64_t vb__perf_patience_ms(const struct vb_perf_cell *cell, uint32_t slack_ms);
+
+/* How long the cell itself takes at most; with a count, so many messages at a slow pace. */
+uint64_t vb__perf_span_ms(const struct vb_perf_cell *cell);
+
+/*
+ * May the other side have sent `said` messages in all? Where it is told how many
+ * were taken (`reliable` and received), `arrived` of them are here, and
+ * it cannot be further ahead than by the `receives` of all rails.
+ */
+bool vb__perf_is_possible(const struct vb_perf_cell *cell, uint64_t said, uint64_t arrived,
+			  uint64_t receives);
+
 /* The receiver takes a message, so a receive must be there. */
 static inline bool vb__perf_takes_receives(enum vb_perf_op op)
 {
@@ -37,6 +54,12 @@ static inline bool vb__perf_takes_receives(enum vb_perf_op op)
 static inline bool vb__perf_is_atomic(enum vb_perf_op op)
 {
 	return op == VB_PERF_FETCH_ADD || op == VB_PERF_CAS;
+}
+
+/* Latency is that of a ping and a pong; the others bring their own answer. */
+static inline bool vb__perf_is_answered(enum vb_perf_op op)
+{
+	return op != VB_PERF_READ && !vb__perf_is_atomic(op);
 }
 
 /* Messages may be lost. */

@@ -208,6 +208,9 @@ int vb__perf_pong(struct vb__perf_rig *rig, struct vb_error *err)
 			rc = vb__perf_rail_repay(&rig->plan, rail, err);
 		if (rc == 0)
 			rc = await_room(rig, err);
+		/* Also of who never lets us be idle. */
+		if (rc == 0)
+			rc = vb__perf_rig_tick(rig, err);
 		if (rc)
 			return rc;
 	}

@@ -139,7 +139,9 @@ static int explain(struct vb__perf_rig *rig, const struct vb_error *broken, stru
 		vb__error_clear(&said);
 		vb__perf_await(rig->talk, VB__PERF_REFUSED, deadline, &word, &said);
 	} while (said.code == VB_ERR_PROTOCOL && vb__now_ns() < deadline);
-	if (said.code == VB_ERR_TIMEOUT || said.code == VB_ERR_PROTOCOL)
+	/* That its time is over may also be what the other side says. */
+	if ((said.code == VB_ERR_TIMEOUT && vb__now_ns() >= deadline) ||
+	    said.code == VB_ERR_PROTOCOL)
 		return vb__fail_again(err, broken);
 	return vb__fail_again(err, &said);
 }
@@ -189,7 +191,7 @@ int vb__perf_rig_await_begin(struct vb__perf_rig *rig, uint64_t deadline_ns, str
 		slice = vb__now_ns() + vb__ms(KNOCK_MS);
 		rc = vb__perf_await(rig->talk, VB__PERF_BEGIN,
 				    slice < deadline_ns ? slice : deadline_ns, &word, &why);
-	} while (rc == VB_ERR_TIMEOUT && vb__now_ns() < deadline_ns);
+	} while (rc == VB_ERR_TIMEOUT && vb__now_ns() >= slice && vb__now_ns() < deadline_ns);
 	return rc ? vb__fail_again(err, &why) : 0;
 }
 
@@ -333,6 +335,19 @@ static void show(struct vb__perf_rig *rig, uint64_t now)
 	rig->talk->progress(rig->talk->progress_arg, &progress);
 }
 
+/* Can the other side have sent what it says? Who has only received has sent nothing to compare. */
+static bool is_possible(const struct vb__perf_rig *rig)
+{
+	uint64_t receives = 0;
+
+	if (!rig->serves && !rig->plan.cell.both_ways)
+		return true;
+	for (unsigned i = 0; i < rig->count; i++)
+		receives += rig->rails[i].receives;
+	return vb__perf_is_possible(&rig->plan.cell, rig->word.figures.messages,
+				    vb__perf_rig_arrived(rig), receives);
+}
+
 /* Only the word that it is done is expected meanwhile. */
 static int listen_in(struct vb__perf_rig *rig, struct vb_error *err)
 {
@@ -350,6 +365,13 @@ static int listen_in(struct vb__perf_rig *rig, struct vb_error *err)
 					     .operation = "measure",
 					     .cause = "the other side says what is out of place",
 				     });
+	if (!is_possible(rig))
+		return vb__fail(err, &(struct vb__failure){
+					     .code = VB_ERR_PROTOCOL,
+					     .operation = "measure",
+					     .cause = "the other side says that it has sent what "
+						      "it cannot have",
+				     });
 	rig->heard = true;
 	return 0;
 }
@@ -363,8 +385,12 @@ int vb__perf_rig_tick(struct vb__perf_rig *rig, struct vb_error *err)
 		return 0;
 	rig->ticked_ns = now;
 	show(rig, now);
+	if (rig->talk->meanwhile)
+		rig->talk->meanwhile(rig->talk->meanwhile_arg);
 	rc = vb__perf_stopped(rig->talk, err);
-	return rc ? rc : listen_in(rig, err);
+	if (rc == 0)
+		rc = listen_in(rig, err);
+	return rc == 0 && rig->deadline_ns ? vb__perf_time_check(rig, now, err) : rc;
 }
 
 int vb__perf_rig_idle(struct vb__perf_rig *rig, bool asleep, struct vb_error *err)
@@ -399,11 +425,6 @@ static uint64_t cpu_now(void)
 	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
 }
 
-static bool is_answered(const struct vb_perf_cell *cell)
-{
-	return cell->op != VB_PERF_READ && !vb__perf_is_atomic(cell->op);
-}
-
 int vb__perf_rig_run(struct vb__perf_rig *rig, struct vb_error *err)
 {
 	const struct vb_perf_cell *cell = &rig->plan.cell;
@@ -411,8 +432,8 @@ int vb__perf_rig_run(struct vb__perf_rig *rig, struct vb_error *err)
 	struct vb_error broken = { .code = VB_OK };
 	int rc;
 
-	rig->ticked_ns = rig->shown_ns = rig->busy_ns = vb__now_coarse_ns();
-	if (cell->kind == VB_PERF_BANDWIDTH || (rig->serves && !is_answered(cell)))
+	vb__perf_time_start(rig);
+	if (cell->kind == VB_PERF_BANDWIDTH || (rig->serves && !vb__perf_is_answered(cell->op)))
 		rc = vb__perf_flow(rig, &broken);
 	else
 		rc = rig->serves ? vb__perf_pong(rig, &broken) : vb__perf_ping(rig, &broken);

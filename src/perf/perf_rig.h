@@ -26,6 +26,10 @@ struct vb__perf_rig {
 	bool sends;			       /* just now */
 	bool awaits_ledger;		       /* which is written without an event */
 	uint64_t ticked_ns, shown_ns, busy_ns; /* coarse: last look around, progress, completion */
+
+	uint64_t deadline_ns; /* coarse: it is over by then, or has failed; 0: not begun */
+	uint64_t patience_ns; /* with a count: so long from one sign of life to the next */
+	uint64_t signs;	      /* of life: what was posted, has completed and has arrived */
 };
 
 /* For a settled cell. */
@@ -50,7 +54,11 @@ int vb__perf_rig_accept(struct vb__perf_rig *rig, struct vb__pep *pep, struct vb
 /* From any state; NULL is fine. */
 void vb__perf_rig_close(struct vb__perf_rig *rig);
 
-/* Measures. The serving side returns when the other one is done, the other when it has the figures. */
+/*
+ * Measures. The serving side returns when the other one is done, the other when it
+ * has the figures; either with VB_ERR_TIMEOUT when that has not come to pass by
+ * the duration, or with a count nothing moves any more, and the peer time-out is over.
+ */
 int vb__perf_rig_run(struct vb__perf_rig *rig, struct vb_error *err);
 
 /* ---- For the loops ---- */
@@ -61,8 +69,15 @@ int vb__perf_flow(struct vb__perf_rig *rig, struct vb_error *err);
 int vb__perf_ping(struct vb__perf_rig *rig, struct vb_error *err);
 int vb__perf_pong(struct vb__perf_rig *rig, struct vb_error *err);
 
-/* Every now and then: does somebody want to stop, has the other side said something, and progress. */
+/*
+ * Every now and then: does somebody want to stop, is the time over, has the other
+ * side said something, progress, and whatever else the talk's owner has to do.
+ */
 int vb__perf_rig_tick(struct vb__perf_rig *rig, struct vb_error *err);
+
+/* The time limit: begins now; VB_ERR_TIMEOUT when it is over. `now_ns` is coarse. */
+void vb__perf_time_start(struct vb__perf_rig *rig);
+int vb__perf_time_check(struct vb__perf_rig *rig, uint64_t now_ns, struct vb_error *err);
 
 /* When nothing was found: a tick and, if `asleep`, sleeps until there may be something. */
 int vb__perf_rig_idle(struct vb__perf_rig *rig, bool asleep, struct vb_error *err);

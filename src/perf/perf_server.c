@@ -17,9 +17,18 @@
 #define HELLO_MS 3000u
 /* A client that wants nothing for so long has had its time. */
 #define IDLE_MS 30000u
+#define SLICE_MS 50u
 
 /* Who was turned away is left so much room to read why. */
 #define DISMISSED 8u
+
+/* For a port that the fabric finds free and its wire-up does not. */
+#define PORT_TRIES 16
+
+struct dismissed {
+	struct vb_channel *channel;
+	bool untold; /* that we are busy, as it could not be said yet */
+};
 
 struct vb_perf_server {
 	struct vb__settings settings;
@@ -29,9 +38,12 @@ struct vb_perf_server {
 	struct vb__pep *pep;
 	struct vb__perf_rig
 		*rig; /* of the last cell, until the next word: the client may still be at it */
-	struct vb_channel *dismissed[DISMISSED];
+	struct dismissed dismissed[DISMISSED];
 	unsigned next_dismissed;
+	bool quiet; /* nobody was at the listener, and its descriptor wakes for who comes */
 };
+
+static void turn_one_away(void *server);
 
 /* ---- Life ---- */
 
@@ -53,6 +65,8 @@ int vb_perf_server_open(const char *host, const char *port, const struct vb_perf
 	}
 	if (rc == 0)
 		rc = vb__listener_open(host, port, &s->settings, &s->listener, err);
+	s->talk.meanwhile = turn_one_away;
+	s->talk.meanwhile_arg = s;
 	if (rc)
 		vb_perf_server_close(s);
 	else
@@ -75,7 +89,7 @@ void vb_perf_server_close(struct vb_perf_server *s)
 	vb_channel_abort(s->talk.channel);
 	vb__pep_close(s->pep);
 	for (unsigned i = 0; i < DISMISSED; i++)
-		vb_channel_abort(s->dismissed[i]);
+		vb_channel_abort(s->dismissed[i].channel);
 	vb_listener_close(s->listener);
 	free(s->host);
 	free(s);
@@ -93,28 +107,45 @@ const char *vb_perf_server_description(const struct vb_perf_server *s)
 
 /* ---- Others than the client ---- */
 
-static void dismiss(struct vb_perf_server *s, struct vb_channel *channel)
+static struct dismissed *dismiss(struct vb_perf_server *s, struct vb_channel *channel)
 {
-	struct vb_channel **place = &s->dismissed[s->next_dismissed++ % DISMISSED];
+	struct dismissed *place = &s->dismissed[s->next_dismissed++ % DISMISSED];
 
-	vb_channel_abort(*place);
-	*place = channel;
+	vb_channel_abort(place->channel);
+	*place = (struct dismissed){ .channel = channel };
+	return place;
 }
 
-/* Whoever comes while somebody is served hears so. */
-static void turn_away(struct vb_perf_server *s)
+static void tell_busy(struct dismissed *stranger)
 {
-	struct vb_error busy = {
+	static const struct vb_error busy = {
 		.code = VB_ERR_REFUSED,
 		.cause = "it measures with somebody else just now",
 		.hint = "try again later",
 	};
-	struct vb__perf_talk other = { .stop_fd = s->talk.stop_fd };
 
-	while (vb_listener_try_accept(s->listener, &other.channel, NULL) == 0) {
-		vb__perf_refuse(&other, &busy);
-		dismiss(s, other.channel);
-	}
+	stranger->untold = vb__perf_try_refuse(stranger->channel, &busy) == VB_ERR_AGAIN;
+}
+
+/*
+ * Whoever comes while somebody is served hears so: one at a time, and without
+ * waiting for anything, as that would be at the cost of the one who is served.
+ */
+static void turn_one_away(void *server)
+{
+	struct vb_perf_server *s = server;
+	struct pollfd fd = { .fd = vb_listener_fd(s->listener), .events = POLLIN };
+	struct vb_channel *channel;
+
+	for (unsigned i = 0; i < DISMISSED; i++)
+		if (s->dismissed[i].untold)
+			tell_busy(&s->dismissed[i]);
+	/* A listener that is asked again and again for nothing believes that something is wrong. */
+	if (s->quiet && poll(&fd, 1, 0) <= 0)
+		return;
+	s->quiet = vb_listener_try_accept(s->listener, &channel, NULL) != 0;
+	if (!s->quiet)
+		tell_busy(dismiss(s, channel));
 }
 
 /* ---- A cell ---- */
@@ -201,12 +232,24 @@ static int next_word(struct vb_perf_server *s, uint32_t ms, enum vb__perf_word_k
 	/* In slices, in which others are turned away. */
 	do {
 		why = (struct vb_error){ .code = VB_OK };
-		slice = vb__now_ns() + vb__ms(200);
-		turn_away(s);
+		slice = vb__now_ns() + vb__ms(SLICE_MS);
+		turn_one_away(s);
 		rc = vb__perf_await(&s->talk, kind, slice < deadline ? slice : deadline, word,
 				    &why);
 	} while (rc == VB_ERR_TIMEOUT && vb__now_ns() < deadline);
 	return rc ? vb__fail_again(err, &why) : 0;
+}
+
+static int open_somewhere(struct vb_perf_server *s, const struct vb__fabric *fabric,
+			  const struct vb__address *at, struct vb_error *err)
+{
+	int tries = PORT_TRIES, rc;
+
+	do {
+		vb__error_clear(err);
+		rc = vb__pep_open(fabric, &s->settings, at, &s->pep, err);
+	} while (rc == VB_ERR_IN_USE && --tries > 0);
+	return rc;
 }
 
 static int open_data_listener(struct vb_perf_server *s, struct vb_error *err)
@@ -223,8 +266,7 @@ static int open_data_listener(struct vb_perf_server *s, struct vb_error *err)
 	for (int i = 0; rc && i < 2 * n; i++) {
 		if ((at[i % n].sa.ss_family == AF_INET6) != (i < n))
 			continue;
-		vb__error_clear(err);
-		rc = vb__pep_open(*f, &s->settings, &at[i % n], &s->pep, err);
+		rc = open_somewhere(s, *f, &at[i % n], err);
 	}
 	return rc;
 }
@@ -280,6 +322,7 @@ static int await_client(struct vb_perf_server *s, struct vb_error *err)
 		poll(fds, 2, -1);
 	}
 	s->talk.quiet = false;
+	s->quiet = false;
 	return rc;
 }
 

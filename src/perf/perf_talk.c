@@ -75,7 +75,7 @@ void vb__perf_part(struct vb__perf_talk *talk)
 	talk->channel = NULL;
 }
 
-void vb__perf_refuse(struct vb__perf_talk *talk, const struct vb_error *why)
+static struct vb__perf_word refusal(const struct vb_error *why)
 {
 	struct vb__perf_word word = { .kind = VB__PERF_REFUSED, .code = why->code };
 	char line[VB_ERROR_LINE_MAX];
@@ -83,7 +83,22 @@ void vb__perf_refuse(struct vb__perf_talk *talk, const struct vb_error *why)
 	vb_error_format(why, line, sizeof(line));
 	word.tail_len = strnlen(line, VB__PERF_TAIL_MAX);
 	memcpy(word.tail, line, word.tail_len);
+	return word;
+}
+
+void vb__perf_refuse(struct vb__perf_talk *talk, const struct vb_error *why)
+{
+	struct vb__perf_word word = refusal(why);
+
 	vb__perf_say(talk, &word, NULL);
+}
+
+int vb__perf_try_refuse(struct vb_channel *channel, const struct vb_error *why)
+{
+	struct vb__perf_word word = refusal(why);
+	uint8_t bytes[VB__PERF_WORD_MAX];
+
+	return vb_channel_try_send(channel, bytes, vb__perf_word_encode(bytes, &word), NULL);
 }
 
 static int fail_refused(const struct vb__perf_word *word, struct vb_error *err)

@@ -18,6 +18,8 @@ struct vb__perf_talk {
 	bool quiet;  /* nothing was there, and the channel's descriptor wakes for what comes */
 	vb_perf_progress_fn progress;
 	void *progress_arg;
+	void (*meanwhile)(void *arg); /* or NULL: called now and then while it is measured */
+	void *meanwhile_arg;
 };
 
 /* The settings of control channels, and the rest, of what the user wants. */
@@ -33,6 +35,9 @@ void vb__perf_part(struct vb__perf_talk *talk);
 
 /* Tells the client why not; as far as it still listens. */
 void vb__perf_refuse(struct vb__perf_talk *talk, const struct vb_error *why);
+
+/* The same without waiting: VB_ERR_AGAIN if it cannot be said yet. */
+int vb__perf_try_refuse(struct vb_channel *channel, const struct vb_error *why);
 
 /*
  * 1 and a word, or 0 if there is none: then `quiet`. A REFUSED is an error, with

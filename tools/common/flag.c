@@ -121,7 +121,8 @@ const struct flag flags[] = {
 	{ RDPERF, 'n', "count", "N", FLAG_COUNT, FIELD(cell.count), 1, UINT32_MAX, "a number",
 	  "so many operations on each rail, however long they take" },
 	{ RDPERF, 0, "check", NULL, FLAG_SET, FIELD(cell.check), 1, 0, NULL,
-	  "compare what arrives with what was sent, which costs time; of writes the last ones" },
+	  "compare what arrives with what was sent, which costs time; of writes the last ones, "
+	  "not of write_imm over uc" },
 
 	HEADLINE(EVERY, "Connection"),
 	{ RDPERF, 0, "serve", NULL, FLAG_SET, FIELD(serve), 1, 0, NULL,

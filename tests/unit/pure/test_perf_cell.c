@@ -123,6 +123,39 @@ static void too_much_memory_is_refused(void **state)
 	assert_int_equal(vb__perf_layout(&cell, &layout, NULL), VB_ERR_TOO_BIG);
 }
 
+static void a_cell_has_a_time_limit(void **state)
+{
+	struct vb_perf_cell cell = { .bytes = 65536, .depth = 16, .rails = 2, .duration_ms = 500 };
+
+	(void)state;
+	assert_int_equal(vb__perf_span_ms(&cell), 500);
+	/* 2 MiB under way, at 10 MB/s. */
+	assert_int_equal(vb__perf_patience_ms(&cell, 1000), 1209);
+	cell.count = 1000;
+	assert_int_equal(vb__perf_span_ms(&cell), 2 * 1000 * 7);
+	cell = (struct vb_perf_cell){
+		.bytes = VB_PERF_BYTES_MAX, .depth = 1, .rails = 16, .count = UINT32_MAX
+	};
+	assert_int_equal(vb__perf_span_ms(&cell), UINT32_MAX);
+}
+
+static void more_than_can_have_been_sent_is_noticed(void **state)
+{
+	struct vb_perf_cell cell = { .op = VB_PERF_SEND, .rails = 2 };
+
+	(void)state;
+	assert_true(vb__perf_is_possible(&cell, 100, 100, 8));
+	assert_true(vb__perf_is_possible(&cell, 108, 100, 8));
+	assert_false(vb__perf_is_possible(&cell, 109, 100, 8));
+	assert_false(vb__perf_is_possible(&cell, 99, 100, 8));
+	assert_false(vb__perf_is_possible(&cell, UINT64_MAX, 100, 8));
+	cell.qp = VB_PERF_UD;
+	assert_true(vb__perf_is_possible(&cell, 100000, 100, 8));
+	cell.count = 50;
+	assert_true(vb__perf_is_possible(&cell, 100, 90, 8));
+	assert_false(vb__perf_is_possible(&cell, 101, 90, 8));
+}
+
 static void patterns_tell_their_number(void **state)
 {
 	uint8_t bytes[100];
@@ -148,6 +181,8 @@ int main(void)
 		cmocka_unit_test(what_a_device_has_not_is_told),
 		cmocka_unit_test(memory_is_bounded_and_holds_what_is_posted),
 		cmocka_unit_test(too_much_memory_is_refused),
+		cmocka_unit_test(a_cell_has_a_time_limit),
+		cmocka_unit_test(more_than_can_have_been_sent_is_noticed),
 		cmocka_unit_test(patterns_tell_their_number),
 	};
 
