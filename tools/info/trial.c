@@ -2,6 +2,7 @@
 /* The asking side: each call has a time limit, as what is looked for is a path that swallows what it gets. */
 #include "info/trial.h"
 
+#include <endian.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,22 @@ int trial_next_port(const char *port, char to[8])
 	return 0;
 }
 
+void trial_head_put(uint8_t to[TRIAL_HEAD], uint32_t kind, uint32_t number)
+{
+	const uint32_t head[2] = { htole32(kind), htole32(number) };
+
+	memcpy(to, head, TRIAL_HEAD);
+}
+
+void trial_head_get(const uint8_t from[TRIAL_HEAD], uint32_t *kind, uint32_t *number)
+{
+	uint32_t head[2];
+
+	memcpy(head, from, TRIAL_HEAD);
+	*kind = le32toh(head[0]);
+	*number = le32toh(head[1]);
+}
+
 /* ---- With time limits ---- */
 
 struct talk {
@@ -61,10 +78,9 @@ static int wait_for_more(const struct talk *talk, const char *what)
 static int send_request(const struct talk *talk, enum trial_request kind, uint32_t number,
 			size_t len)
 {
-	const uint32_t head[2] = { kind, number };
 	int rc;
 
-	memcpy(talk->buffer, head, sizeof(head));
+	trial_head_put(talk->buffer, kind, number);
 	while ((rc = vb_channel_try_send(talk->channel, talk->buffer, len, talk->err)) ==
 	       VB_ERR_AGAIN) {
 		rc = wait_for_more(talk, "nothing could be sent");

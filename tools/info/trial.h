@@ -54,6 +54,11 @@ void trial_judge(struct findings *findings, const struct trial *trial, const cha
 /* Serves until an interrupt. Returns 0, or -1 after saying why nothing can be served. */
 int trial_serve(const char *bind, const char *port, const struct vb_options *options, bool as_json);
 
+/* Pure: the first 8 bytes of a request. */
+#define TRIAL_HEAD 8u
+void trial_head_put(uint8_t to[TRIAL_HEAD], uint32_t kind, uint32_t number);
+void trial_head_get(const uint8_t from[TRIAL_HEAD], uint32_t *kind, uint32_t *number);
+
 /* The port after this one, for libfabric; -1 if it is no number with one after it. */
 int trial_next_port(const char *port, char to[8]);
 

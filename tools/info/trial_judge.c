@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a trial tells. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/quantity.h"
 #include "info/trial.h"
+
+#define WC_RETRY_EXCEEDED 12 /* IBV_WC_RETRY_EXC_ERR, of a library that need not be here */
 
 static const char black_hole_remedy[] =
 	"compare the MTU at both ends and at every switch and tunnel in between (`ip link`, "
@@ -44,12 +47,25 @@ static void judge_round_trip(struct findings *to, const struct trial *t)
 			     "connected, but messages of 8 bytes fail: %s", t->unmade.cause);
 }
 
-/* Small ones pass and large ones do not: that is what a wrong MTU on the way looks like. */
+/* Nothing came, rather than that somebody said or did something. */
+static bool is_silence(const struct vb_error *e)
+{
+	if (e->code == VB_ERR_TIMEOUT)
+		return true;
+	if (e->code != VB_ERR_LOST)
+		return false;
+	if (e->native_kind == VB_NATIVE_WC)
+		return e->native == WC_RETRY_EXCEEDED;
+	return (e->native_kind == VB_NATIVE_ERRNO || e->native_kind == VB_NATIVE_FI) &&
+	       e->native == ETIMEDOUT;
+}
+
+/* Small ones pass and large ones vanish: that is what a wrong MTU on the way looks like. */
 static void judge_hole(struct findings *to, const struct trial *t, unsigned i)
 {
 	const struct trial_step *bad = &t->step[i];
 
-	if (i == 0)
+	if (i == 0 || !is_silence(&bad->failed))
 		findings_add(to, FINDING_PROBLEM, name_of(t), bad->failed.hint,
 			     "messages of %u bytes fail: %s", bad->bytes, bad->failed.cause);
 	else

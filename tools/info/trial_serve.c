@@ -15,44 +15,49 @@
 #define CLIENTS_MAX 64
 #define RECEIVES 12 /* of TRIAL_LARGEST bytes: pinned, so few */
 #define PEER_TIMEOUT_MS 4000u
+#define EVENTS_A_TURN 64
 
 static int answer(const struct vb_server_event *event)
 {
 	static uint8_t zeros[TRIAL_LARGEST];
-	uint32_t head[2];
-	size_t len = sizeof(head);
+	uint32_t kind, number;
+	size_t len = TRIAL_HEAD;
 
-	if (event->len < sizeof(head))
+	if (event->len < TRIAL_HEAD)
 		return VB_ERR_PROTOCOL;
-	memcpy(head, event->message, sizeof(head));
-	if (head[0] == TRIAL_SWALLOW)
+	trial_head_get(event->message, &kind, &number);
+	if (kind == TRIAL_SWALLOW)
 		return 0;
-	if (head[0] == TRIAL_GIVE)
-		len = head[1];
-	else if (head[0] != TRIAL_ASK)
+	if (kind == TRIAL_GIVE)
+		len = number;
+	else if (kind != TRIAL_ASK)
 		return VB_ERR_PROTOCOL;
 	if (len > sizeof(zeros) || len > vb_channel_max_message(event->client))
 		return VB_ERR_PROTOCOL;
-	return vb_channel_try_send(event->client, head[0] == TRIAL_ASK ? (void *)head : zeros, len,
+	return vb_channel_try_send(event->client, kind == TRIAL_ASK ? event->message : zeros, len,
 				   NULL);
 }
 
-/* Until nothing is left to do for now. */
-static void serve_all(struct vb_server *server)
+/* A turn, after which it is the other fabric's. True: there may be more. */
+static bool serve_some(struct vb_server *server)
 {
 	struct vb_server_event event;
 	struct vb_error err;
-	int rc;
+	int rc = 0;
 
-	while ((rc = vb_server_wait(server, 0, &event, &err)) == 0) {
+	for (unsigned i = 0; i < EVENTS_A_TURN; i++) {
+		rc = vb_server_wait(server, 0, &event, &err);
+		if (rc)
+			break;
 		if (event.kind == VB_CLIENT_JOINED)
 			console_note("%s joined over %s", vb_channel_peer(event.client),
 				     vb_channel_fabric(event.client));
 		if (event.kind == VB_CLIENT_MESSAGE && answer(&event) != 0)
 			vb_server_close_client(server, event.client, NULL);
 	}
-	if (rc != VB_ERR_AGAIN)
+	if (rc && rc != VB_ERR_AGAIN)
 		console_warning("%s", err.cause);
+	return rc == 0;
 }
 
 static struct vb_server *open_server(enum vb_fabric fabric, const char *bind, const char *port,
@@ -109,16 +114,17 @@ static void serve_until_interrupted(struct vb_server *servers[2])
 {
 	while (!interrupt_seen()) {
 		struct pollfd fds[3] = { { .fd = interrupt_fd(), .events = POLLIN } };
+		bool more = false;
 
 		for (unsigned i = 0; i < 2; i++) {
 			if (servers[i])
-				serve_all(servers[i]);
+				more |= serve_some(servers[i]);
 			fds[1 + i] = (struct pollfd){
 				.fd = servers[i] ? vb_server_fd(servers[i]) : -1,
 				.events = POLLIN,
 			};
 		}
-		poll(fds, 3, -1);
+		poll(fds, 3, more ? 0 : -1);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What trials of a path tell. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +48,8 @@ static struct trial trial_up_to(unsigned good)
 		return trial;
 	trial.step[good].bytes = bytes[good];
 	trial.step[good].failed = (struct vb_error){ .code = VB_ERR_LOST,
+						     .native_kind = VB_NATIVE_WC,
+						     .native = 12,
 						     .cause = "transport retry counter exceeded" };
 	trial.steps++;
 	return trial;
@@ -75,6 +78,42 @@ static void large_messages_that_vanish_are_a_black_hole(void **state)
 		    "compare the MTU");
 	trial.step[2].got_there = true;
 	expect_last(&trial, FINDING_PROBLEM, "2048 bytes do not arrive from there", "ping -M do");
+}
+
+static void large_messages_that_fail_aloud_are_no_black_hole(void **state)
+{
+	struct trial trial = trial_up_to(2);
+	struct vb_error *failed = &trial.step[2].failed;
+
+	(void)state;
+	*failed = (struct vb_error){ .code = VB_ERR_LOST,
+				     .cause = "the peer ended it without a farewell",
+				     .hint = "look there" };
+	expect_last(&trial, FINDING_PROBLEM,
+		    "messages of 2048 bytes fail: the peer ended it without a farewell",
+		    "look there");
+	*failed = (struct vb_error){ .code = VB_ERR_PROTOCOL, .cause = "an answer of 3 bytes" };
+	expect_last(&trial, FINDING_PROBLEM, "messages of 2048 bytes fail", NULL);
+	*failed = (struct vb_error){ .code = VB_ERR_TIMEOUT, .cause = "no answer for 5 seconds" };
+	expect_last(&trial, FINDING_PROBLEM, "MTU black hole", NULL);
+	*failed = (struct vb_error){ .code = VB_ERR_LOST,
+				     .native_kind = VB_NATIVE_ERRNO,
+				     .native = ETIMEDOUT };
+	expect_last(&trial, FINDING_PROBLEM, "MTU black hole", NULL);
+}
+
+static void a_request_begins_with_little_endian_numbers(void **state)
+{
+	static const uint8_t bytes[TRIAL_HEAD] = { 3, 0, 0, 0, 0x44, 0x33, 0x22, 0x11 };
+	uint8_t head[TRIAL_HEAD];
+	uint32_t kind, number;
+
+	(void)state;
+	trial_head_put(head, TRIAL_GIVE, 0x11223344);
+	assert_memory_equal(head, bytes, sizeof(bytes));
+	trial_head_get(bytes, &kind, &number);
+	assert_int_equal(kind, TRIAL_GIVE);
+	assert_int_equal(number, 0x11223344);
 }
 
 static void a_burst_that_fails_is_told_apart(void **state)
@@ -143,6 +182,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_that_carries_all_is_well),
 		cmocka_unit_test(large_messages_that_vanish_are_a_black_hole),
+		cmocka_unit_test(large_messages_that_fail_aloud_are_no_black_hole),
+		cmocka_unit_test(a_request_begins_with_little_endian_numbers),
 		cmocka_unit_test(a_burst_that_fails_is_told_apart),
 		cmocka_unit_test(small_messages_that_vanish_are_no_matter_of_the_mtu),
 		cmocka_unit_test(where_nobody_serves_the_way_was_not_tried),
