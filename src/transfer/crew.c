@@ -25,9 +25,15 @@ static void signal_fd(int fd)
 		;
 }
 
+/* Not the time that the rails took to connect: it must not go backwards when they have. */
+static uint64_t elapsed(const struct vb__crew *c)
+{
+	return c->start_ns ? vb__now_ns() - c->start_ns : 0;
+}
+
 int vb__crew_open(struct vb__crew *c, struct vb_session *session, struct vb_error *err)
 {
-	*c = (struct vb__crew){ .session = session, .start_ns = vb__now_ns() };
+	*c = (struct vb__crew){ .session = session };
 	c->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	c->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->cancel_fd < 0 || c->done_fd < 0) {
@@ -151,7 +157,7 @@ static void show_progress(struct vb__crew *c)
 	struct vb_progress progress = {
 		.bytes = sum.bytes,
 		.total_bytes = c->session->agreed.total_bytes,
-		.elapsed_ns = vb__now_ns() - c->start_ns,
+		.elapsed_ns = elapsed(c),
 		.filled_here = sum.filled,
 		.filled_there = c->session->theirs.filled,
 	};
@@ -343,7 +349,7 @@ void vb__crew_report(struct vb__crew *c, struct vb_report *report)
 		.bytes = c->sum.bytes,
 		.hole_bytes = c->hole_bytes,
 		.blocks = c->sum.blocks,
-		.elapsed_ns = vb__now_ns() - c->start_ns,
+		.elapsed_ns = elapsed(c),
 		.digest = c->sum.digest,
 		.wire_bytes = c->wire_bytes,
 		.pack_ns = c->pack_ns,

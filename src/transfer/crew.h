@@ -23,7 +23,7 @@ struct vb__crew {
 	void (*progress)(struct vb__crew *crew, struct vb_progress *progress);
 	pthread_t threads[VB_WORKERS_MAX];
 	unsigned thread_count;
-	uint64_t start_ns; /* of the work itself, once the rails are up */
+	uint64_t start_ns; /* of the work itself, once the rails are up; 0: they are not */
 
 	pthread_mutex_t lock; /* for all below */
 	pthread_cond_t changed;
