@@ -18,7 +18,7 @@ natively || patience_s=60
 refuses() {
 	local status=$1 regex=$2
 	shift 2
-	exits "$status" timeout "$patience_s" "$@" >refused.out 2>refused.err </dev/null
+	exits "$status" into refused timeout "$patience_s" "$@" </dev/null
 	[ ! -s refused.out ] || fail "it wrote to stdout: $*"
 	one_line refused.err
 	says refused.err "^rd(send|recv): .*$regex"
@@ -49,12 +49,13 @@ receive_into() {
 sends() {
 	local status=$1
 	shift
-	exits "$status" as_sender timeout "$patience_s" "$rdsend" "$@"
+	exits "$status" into sender timeout "$patience_s" "$rdsend" "$@"
 }
 
-# Redirects the command alone: what bash itself says meanwhile, of a job that was killed, is no word of the sender.
-as_sender() {
-	"$@" >sender.out 2>sender.err
+# into NAME COMMAND...: its output goes to NAME.out and .err. The command's alone: what bash says meanwhile of a job
+# that was killed does not.
+into() {
+	"${@:2}" >"$1.out" 2>"$1.err"
 }
 
 # send_on ARGUMENT...: the same in the background; sets $sender
