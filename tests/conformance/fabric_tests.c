@@ -7,6 +7,8 @@
 
 #define BIG (256u << 10)
 
+#define KEPT_MAX 8
+
 /* A connected endpoint with a piece of registered memory, and what the peer told about its own. */
 struct link {
 	struct vb__ep *ep;
@@ -17,6 +19,8 @@ struct link {
 		uint64_t addr, key;
 	} remote;
 	enum vb__qp_type type;
+	struct vb__completion kept[KEPT_MAX]; /* not asked for yet, see await_kind */
+	unsigned kept_count;
 };
 
 static void post(struct link *l, enum vb__op_kind kind, uint64_t id, size_t at, size_t len)
@@ -42,8 +46,17 @@ static int post_remote(struct link *l, struct vb__op op, size_t at, size_t len, 
 	return vb__ep_post(l->ep, &op, NULL);
 }
 
+static struct vb__completion take_kept(struct link *l, unsigned i)
+{
+	struct vb__completion done = l->kept[i];
+
+	l->kept_count--;
+	memmove(&l->kept[i], &l->kept[i + 1], (l->kept_count - i) * sizeof(done));
+	return done;
+}
+
 /* Waits for one completion the way the channel does: poll, arm, sleep. */
-static struct vb__completion await(struct link *l)
+static struct vb__completion await_new(struct link *l)
 {
 	struct vb__completion done;
 
@@ -61,9 +74,29 @@ static struct vb__completion await(struct link *l)
 	return done;
 }
 
+static struct vb__completion await(struct link *l)
+{
+	return l->kept_count ? take_kept(l, 0) : await_new(l);
+}
+
+/* Sends and receives complete each in their own order only: what the peer says next may come before what we sent is done. */
+static struct vb__completion await_kind(struct link *l, enum vb__op_kind kind)
+{
+	struct vb__completion done;
+
+	for (unsigned i = 0; i < l->kept_count; i++)
+		if (l->kept[i].kind == kind)
+			return take_kept(l, i);
+	while ((done = await_new(l)).status == VB_OK && done.kind != kind) {
+		CHECK(l->kept_count < KEPT_MAX);
+		l->kept[l->kept_count++] = done;
+	}
+	return done;
+}
+
 static struct vb__completion await_good(struct link *l, enum vb__op_kind kind, uint64_t id)
 {
-	struct vb__completion done = await(l);
+	struct vb__completion done = await_kind(l, kind);
 
 	if (done.status)
 		printf("# completion: %s %s\n", vb_err_name(done.status), l->ep->down.cause);
@@ -155,13 +188,9 @@ static unsigned open_link_client(struct side *side, struct link *l, unsigned acc
 	CHECK(l->ep->peer_data_len >= 48);
 	CHECK(is_filled(l->ep->peer_data, 48, 2));
 	tell_memory(l);
-	for (int i = 0; i < 2; i++) { /* the send and the answer, in whichever order */
-		struct vb__completion done = await(l);
-
-		CHECK_EQ(done.status, VB_OK);
-		if (done.kind == VB__OP_RECV)
-			memcpy(&l->remote, l->memory + (done.id - 100) * 64, 16);
-	}
+	await_good(l, VB__OP_SEND, 1);
+	await_good(l, VB__OP_RECV, 100);
+	memcpy(&l->remote, l->memory, 16);
 	return l->ep->caps;
 }
 
@@ -181,7 +210,7 @@ static void say(struct link *l, uint8_t word)
 
 static void hear(struct link *l, uint8_t word)
 {
-	struct vb__completion done = await(l);
+	struct vb__completion done = await_kind(l, VB__OP_RECV);
 
 	CHECK_EQ(done.status, VB_OK);
 	CHECK_EQ(done.kind, VB__OP_RECV);
