@@ -19,7 +19,6 @@
 #include "fabric/verbs/verbs_abilities.h"
 #include "fabric/verbs/verbs_netdev.h"
 #include "fabric/verbs/verbs_port.h"
-#include "fabric/verbs/verbs_way.h"
 
 #define DEVICES "/sys/class/infiniband"
 #define NODES "/sys/class/infiniband_verbs"
@@ -161,7 +160,8 @@ static int read_ports(struct vb_device *device)
 
 /* ---- What only verbs tells ---- */
 
-struct ibv_context *verbs_open_named(const char *name, struct vb_error *err)
+/* For the caller to close; NULL and the reason if it cannot be had. */
+static struct ibv_context *open_named(const char *name, struct vb_error *err)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *context = NULL;
@@ -278,7 +278,7 @@ static int read_opened(struct vb_device *device, bool with_abilities)
 				device->node[0] ? errno : ENOENT);
 		return 0;
 	}
-	context = verbs_open_named(device->name, &device->trouble);
+	context = open_named(device->name, &device->trouble);
 	if (!context)
 		return 0;
 	rc = read_by_verbs(context, device);
@@ -382,7 +382,7 @@ enum vb__proof verbs_prove(void *arg, struct vb_path *path, const struct vb__ip 
 				 : "only the subnet manager knows the peer's LID");
 		return VB__PROOF_NOT_TRIED;
 	}
-	context = verbs_open_named(path->device, &err);
+	context = open_named(path->device, &err);
 	pd = context ? ibv_alloc_pd(context) : NULL;
 	if (pd)
 		proof = try_handle(pd, path, peer);
