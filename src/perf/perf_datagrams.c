@@ -52,7 +52,7 @@ int vb__perf_dg_open(const struct vb__perf_plan *plan, struct vb__perf_rail *rai
 					     .code = VB_ERR_UNSUPPORTED,
 					     .operation = "measure over",
 					     .object = "UD",
-					     .cause = "only verbs has datagrams",
+					     .cause = "this fabric has no datagrams",
 				     });
 	rc = vb__dg_open(table, &attr, here, &rail->dg, err);
 	if (rc == 0)

@@ -119,7 +119,7 @@ const struct flag flags[] = {
 	  VB_PERF_DURATION_MAX_MS, "a time above 0, of an hour at most",
 	  "so long for each number (0.5)" },
 	{ RDPERF, 'n', "count", "N", FLAG_COUNT, FIELD(cell.count), 1, UINT32_MAX, "a number",
-	  "so many operations on each rail, however long they take" },
+	  "so many operations on each rail, as long as they go on" },
 	{ RDPERF, 0, "check", NULL, FLAG_SET, FIELD(cell.check), 1, 0, NULL,
 	  "compare what arrives with what was sent, which costs time; of writes the last ones, "
 	  "not of write_imm over uc" },
