@@ -9,8 +9,10 @@ struct vb_server *server_here(struct side *side, struct vb_server_options *optio
 
 	options->connection.fabric = side->options.fabric;
 	options->connection.device = side->options.device;
-	options->connection.log = side->options.log;
-	options->connection.log_level = side->options.log_level;
+	if (!options->connection.log) {
+		options->connection.log = side->options.log;
+		options->connection.log_level = side->options.log_level;
+	}
 	if (vb_server_open(side->address, "0", options, &server, &err) != 0)
 		fail_with(&err, "open the server");
 	side->shared->port = vb_server_port(server);

@@ -129,18 +129,48 @@ static void deaf_client(struct side *side)
 	vb_channel_abort(deaf);
 }
 
-/* All send all they may before anybody is heard, and the pool has room for a few only. */
+static void count_low(void *arg, enum vb_log_level level, const char *line)
+{
+	if (level == VB_LOG_WARNING && strstr(line, "the receives that clients share run low"))
+		++*(unsigned *)arg;
+}
+
+/* Pools are of verbs, and iWARP has none. */
+static bool has_pools(const char *device)
+{
+	struct vb_device *list, *d;
+	bool found;
+
+	CHECK_EQ(vb_device_list(&list, NULL), 0);
+	for (d = list; d && strcmp(d->name, device) != 0;)
+		d = d->next;
+	found = d && d->ports && d->ports->wire != VB_WIRE_IWARP;
+	vb_device_free(list);
+	return found;
+}
+
+/* All send all they may before anybody is heard, and the pool has room for a few only: of which the device tells. */
 static void small_pool_server(struct side *side)
 {
-	struct vb_server_options options = { .connection.depth = 8, .shared_receives = 16 };
+	unsigned told = 0;
+	struct vb_server_options options = {
+		.connection = { .depth = 8, .log = count_low, .log_arg = &told },
+		.shared_receives = 16,
+	};
 	struct vb_server *server = server_here(side, &options);
+	bool pools = false;
 
-	for (unsigned i = 0; i < crowd_size(side); i++)
-		expect_event(server, VB_CLIENT_JOINED);
+	for (unsigned i = 0; i < crowd_size(side); i++) {
+		struct vb_server_event event = expect_event(server, VB_CLIENT_JOINED);
+
+		pools = has_pools(vb_channel_device(event.client));
+	}
 	signal_step(side, 0);
 	await_step(side, 1);
 	echo_until_left(server, crowd_size(side));
 	nobody_is_left(server);
+	CHECK_EQ(told > 0, pools);
+	CHECK(told < 10); /* a crowd is one notice in a while */
 }
 
 static void small_pool_client(struct side *side)

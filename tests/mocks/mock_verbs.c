@@ -52,7 +52,7 @@ struct mock_qp {
 struct mock_srq {
 	struct ibv_srq srq;
 	struct mock_wr pending[PENDING_MAX];
-	unsigned count, limit;
+	unsigned count, limit, low;
 };
 
 struct ibv_context mock_context;
@@ -846,6 +846,22 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 		attr->attr.max_wr = mock_device.srq_grants;
 	s->limit = attr->attr.max_wr;
 	return &s->srq;
+}
+
+int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	int errnum = mock_call("ibv_modify_srq", srq);
+
+	if (!mock_check(srq, "SRQ", "ibv_modify_srq") || errnum)
+		return errnum ? errnum : EINVAL;
+	if (mask == IBV_SRQ_LIMIT)
+		((struct mock_srq *)srq)->low = attr->srq_limit;
+	return 0;
+}
+
+unsigned mock_srq_low(const struct ibv_srq *srq)
+{
+	return ((const struct mock_srq *)srq)->low;
 }
 
 int ibv_destroy_srq(struct ibv_srq *srq)

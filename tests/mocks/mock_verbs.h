@@ -119,6 +119,9 @@ void mock_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, uint32_t l
 /* Receives that are posted to a shared queue. What completes for a queue pair with one is taken from there. */
 unsigned mock_srq_pending(const struct ibv_srq *srq);
 
+/* The limit that is armed, 0: none. */
+unsigned mock_srq_low(const struct ibv_srq *srq);
+
 /* A completion event that stands for no completion. */
 void mock_empty_completion_event(struct ibv_cq *cq);
 

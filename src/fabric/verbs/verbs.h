@@ -42,6 +42,7 @@ struct verbs_watcher {
 	const struct vb__log *log; /* or NULL */
 	struct vb__waiter *waiter;
 	atomic_int fatal;	/* one more than the event that ends it; 0: none so far */
+	atomic_bool ran_low;	/* its shared receives; to be armed again */
 	atomic_bool gids_moved; /* what was looked up in the table of GIDs is to be looked up again */
 };
 
@@ -99,9 +100,10 @@ struct verbs_pool {
 
 	pthread_mutex_t lock; /* for all that follows, and the members' shares */
 	unsigned posted;
-	unsigned sends;	  /* of all members at once */
-	unsigned unacked; /* completion events */
-	int failed;	  /* errno of failed_call; 0: it works */
+	unsigned sends;	   /* of all members at once */
+	uint64_t rearm_ns; /* not before: a crowd is one notice in a while */
+	unsigned unacked;  /* completion events */
+	int failed;	   /* errno of failed_call; 0: it works */
 	const char *failed_call;
 	struct verbs_ep *members[VERBS_POOL_BUCKETS]; /* by the number of the queue pair */
 };
@@ -276,6 +278,9 @@ int verbs_pool_open(struct vb__request *request, const struct vb__pool_attr *att
 		    struct vb__pool **pool, struct vb_error *err);
 bool verbs_pool_serves(struct vb__pool *pool, const struct vb__request *request, unsigned sends);
 void verbs_pool_close(struct vb__pool *pool);
+
+/* So that the device tells when the receives run low, once. Where it cannot, nobody is told. */
+void verbs_pool_arm_limit(struct verbs_pool *pool);
 
 /* verbs_share.c */
 void verbs_pool_post(struct verbs_pool *pool, struct verbs_arrival *slot);

@@ -125,6 +125,8 @@ static void tell(struct verbs_watcher *w, const struct ibv_async_event *event,
 
 	if (m->type == IBV_EVENT_GID_CHANGE || m->type == IBV_EVENT_PORT_ACTIVE)
 		atomic_store(&w->gids_moved, true);
+	if (m->type == IBV_EVENT_SRQ_LIMIT_REACHED)
+		atomic_store(&w->ran_low, true);
 	if (m->weight == END && w->waiter) {
 		atomic_compare_exchange_strong(&w->fatal, &none, (int)event->event_type + 1);
 		vb__waiter_wake(w->waiter);
@@ -197,6 +199,7 @@ int verbs_watch(struct verbs_watcher *w, struct ibv_context *context, struct vb_
 	int rc;
 
 	atomic_init(&w->fatal, 0);
+	atomic_init(&w->ran_low, false);
 	atomic_init(&w->gids_moved, false);
 	pthread_mutex_lock(&watchers_lock);
 	rc = begin(context, err);

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "core/clock.h"
 #include "fabric/verbs/verbs.h"
 
 #define ROOM_AT_FIRST 256u
 #define CACHE_LINE 64u
+#define LOW_AGAIN_MS 1000u
 
 static int fail_unsupported(struct vb_error *err, const char *device)
 {
@@ -100,10 +102,6 @@ static int open_waiter(struct verbs_pool *pool, struct vb_error *err)
 	int rc = vb__waiter_open(&pool->waiter, 0, err);
 
 	pool->base.wait_fd = pool->waiter.epoll;
-	if (rc == 0)
-		rc = verbs_watch(&pool->watcher, pool->context, err);
-	if (rc == 0)
-		rc = vb__waiter_add(&pool->waiter, pool->context->async_fd, VERBS_POOL_DEVICE, err);
 	return rc;
 }
 
@@ -121,6 +119,28 @@ static int open_receives(struct verbs_pool *pool, struct vb_error *err)
 	for (unsigned i = 0; i < pool->count && !pool->failed; i++)
 		verbs_pool_post(pool, &pool->slots[i]);
 	return pool->failed ? verbs_fail(err, pool->failed, pool->failed_call, pool->device) : 0;
+}
+
+void verbs_pool_arm_limit(struct verbs_pool *pool)
+{
+	struct ibv_srq_attr attr = { .srq_limit = pool->count / 8 };
+
+	pool->rearm_ns = vb__now_ns() + vb__ms(LOW_AGAIN_MS);
+	if (attr.srq_limit)
+		ibv_modify_srq(pool->srq, &attr, IBV_SRQ_LIMIT);
+}
+
+static int watch(struct verbs_pool *pool, struct vb_error *err)
+{
+	int rc;
+
+	pool->watcher.srq = pool->srq;
+	rc = verbs_watch(&pool->watcher, pool->context, err);
+	if (rc == 0)
+		rc = vb__waiter_add(&pool->waiter, pool->context->async_fd, VERBS_POOL_DEVICE, err);
+	if (rc == 0)
+		verbs_pool_arm_limit(pool);
+	return rc;
 }
 
 int verbs_pool_open(struct vb__request *base, const struct vb__pool_attr *attr,
@@ -151,6 +171,8 @@ int verbs_pool_open(struct vb__request *base, const struct vb__pool_attr *attr,
 		rc = open_completion_queue(pool, err);
 	if (rc == 0)
 		rc = open_receives(pool, err);
+	if (rc == 0)
+		rc = watch(pool, err);
 	if (rc) {
 		verbs_pool_close(&pool->base);
 		return rc;

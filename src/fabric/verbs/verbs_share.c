@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "fabric/verbs/verbs.h"
 
 #define BATCH 16
@@ -160,6 +161,16 @@ static void hand_over(struct verbs_pool *pool, const struct ibv_wc *wc, const st
 		vb__waiter_wake(&ep->waiter);
 }
 
+/* All that had completed was taken, so what is posted is what the device has left. */
+static void watch_for_low(struct verbs_pool *pool)
+{
+	if (!atomic_load_explicit(&pool->watcher.ran_low, memory_order_relaxed) ||
+	    pool->posted < pool->count / 4 || vb__now_ns() < pool->rearm_ns)
+		return;
+	atomic_store(&pool->watcher.ran_low, false);
+	verbs_pool_arm_limit(pool);
+}
+
 static void hand_out(struct verbs_pool *pool, const struct verbs_ep *mine)
 {
 	struct ibv_wc wcs[BATCH];
@@ -172,6 +183,8 @@ static void hand_out(struct verbs_pool *pool, const struct verbs_ep *mine)
 	} while (n == BATCH);
 	if (n < 0)
 		give_up(pool, EIO, "ibv_poll_cq"); /* errno is not defined here */
+	else
+		watch_for_low(pool);
 }
 
 static bool take_events(struct verbs_pool *pool)

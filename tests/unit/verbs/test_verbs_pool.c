@@ -369,6 +369,24 @@ static void a_shared_queue_that_runs_low_is_one_notice(void **state)
 	tear_down(&stage);
 }
 
+static void the_limit_is_armed_again_after_it_was_reached_but_not_at_once(void **state)
+{
+	struct stage stage = set_up(1);
+
+	(void)state;
+	assert_int_equal(mock_srq_low(inside(&stage)->srq), RECEIVES / 8);
+	mock_async_event(IBV_EVENT_SRQ_LIMIT_REACHED, inside(&stage)->srq);
+	for (int i = 0; i < 2; i++) { /* the second time the time has come */
+		assert_int_equal(mock_count("ibv_modify_srq"), 1);
+		arrive(stage.ep[0], 10);
+		vb__pool_look_after(stage.pools);
+		if (i == 0)
+			inside(&stage)->rearm_ns = 0;
+	}
+	assert_int_equal(mock_count("ibv_modify_srq"), 2);
+	tear_down(&stage);
+}
+
 static void a_pool_without_members_takes_the_device_s_events_all_the_same(void **state)
 {
 	struct stage stage = set_up(1);
@@ -395,6 +413,7 @@ static bool is_tolerated(const char *call)
 		"ibv_dealloc_pd",  "ibv_destroy_comp_channel",
 		"rdma_destroy_id", "rdma_ack_cm_event",
 		"ibv_destroy_srq", "rdma_reject",
+		"ibv_modify_srq",
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(tolerated); i++)
@@ -490,6 +509,7 @@ int main(void)
 		VERBS_TEST(a_device_without_shared_queues_has_no_pools),
 		VERBS_TEST(an_error_of_the_shared_queue_ends_all_members),
 		VERBS_TEST(a_shared_queue_that_runs_low_is_one_notice),
+		VERBS_TEST(the_limit_is_armed_again_after_it_was_reached_but_not_at_once),
 		VERBS_TEST(a_pool_without_members_takes_the_device_s_events_all_the_same),
 		VERBS_TEST(every_call_fails_once),
 		VERBS_TEST(every_call_runs_out_of_memory_once),
