@@ -37,12 +37,12 @@ struct verbs_watcher {
 	const struct ibv_qp *qp;
 	const struct ibv_cq *cqs[2];
 	const struct ibv_srq *srq;
-	uint8_t port;
+	uint8_t port;		   /* 0: all ports */
 	const char *device, *peer; /* in words */
 	const struct vb__log *log; /* or NULL */
-	struct vb__waiter *waiter;
-	atomic_int fatal;	/* one more than the event that ends it; 0: none so far */
-	atomic_bool ran_low;	/* its shared receives; to be armed again */
+	struct vb__waiter *waiter; /* or NULL: nothing of what it has to do can end */
+	atomic_int fatal;	   /* one more than the event that ends it; 0: none so far */
+	atomic_bool ran_low;	   /* its shared receives; to be armed again */
 	atomic_bool gids_moved; /* what was looked up in the table of GIDs is to be looked up again */
 };
 
@@ -205,6 +205,7 @@ struct verbs_window {
 /* What a listener's waiter tells. */
 #define VERBS_PEP_CM VB__READY_OWN
 #define VERBS_PEP_TCP (VB__READY_OWN << 1)
+#define VERBS_PEP_DEVICE (VB__READY_OWN << 2)
 
 struct verbs_pep {
 	struct vb__pep base;

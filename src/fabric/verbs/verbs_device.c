@@ -81,7 +81,7 @@ static bool concerns(const struct ibv_async_event *event, enum subject subject,
 	case ABOUT_SRQ:
 		return event->element.srq == w->srq;
 	case ABOUT_PORT:
-		return event->element.port_num == w->port;
+		return !w->port || event->element.port_num == w->port;
 	default:
 		return true;
 	}

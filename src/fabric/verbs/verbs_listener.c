@@ -124,6 +124,8 @@ int verbs_next_request(struct vb__pep *base, struct vb__request **request, struc
 	uint32_t ready = vb__waiter_check(&pep->waiter, 0);
 	int rc = 0;
 
+	if (ready & VERBS_PEP_DEVICE)
+		verbs_tcp_look_after_devices(pep);
 	for (unsigned i = 0; i < WIREUPS && rc == 0; i++)
 		if (ready & wireups[i].ready)
 			rc = wireups[i].wireup->next_request(pep, request, err);

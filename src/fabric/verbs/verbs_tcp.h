@@ -36,6 +36,24 @@ uint16_t verbs_tcp_port(uint16_t port);
 int verbs_tcp_judge(struct verbs_ep *ep, const struct vb__wireup *answer,
 		    enum vb__wireup_verdict verdict, struct vb_error *err);
 
+#define VERBS_TCP_DEVICES_MAX 32u
+
+/* verbs_tcp_devices.c: what a listener keeps open. All zero there is none, and closing does nothing. */
+struct verbs_tcp_devices {
+	struct ibv_context *contexts[VERBS_TCP_DEVICES_MAX];
+	struct verbs_watcher watchers[VERBS_TCP_DEVICES_MAX];
+	unsigned count;
+};
+
+/* All that can be wired up by TCP; VB_ERR_NO_DEVICE: none can. Their events become VERBS_PEP_DEVICE. */
+int verbs_tcp_devices_open(struct verbs_tcp_devices *devices, struct verbs_pep *pep,
+			   struct vb_error *err);
+void verbs_tcp_devices_look_after(struct verbs_tcp_devices *devices, struct verbs_pep *pep);
+void verbs_tcp_devices_close(struct verbs_tcp_devices *devices, struct verbs_pep *pep);
+
+/* For VERBS_PEP_DEVICE: the events of the listener's devices, if it has any. */
+void verbs_tcp_look_after_devices(struct verbs_pep *pep);
+
 /* verbs_tcp_listener.c, for verbs_tcp */
 int verbs_tcp_listen(struct verbs_pep *pep, const struct vb__settings *settings,
 		     const struct vb__address *at, struct vb_error *err);

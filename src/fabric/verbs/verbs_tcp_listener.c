@@ -21,7 +21,6 @@
 #define BACKLOG 128
 #define CALLERS_MAX 64u
 #define PATIENCE_MS 5000u
-#define DEVICES_MAX 32u
 
 /* Somebody who has not yet said all. */
 struct caller {
@@ -35,8 +34,7 @@ struct verbs_tcp_listener {
 	uint32_t patience_ms;
 	struct caller callers[CALLERS_MAX]; /* as they came */
 	unsigned count;
-	struct ibv_context *devices[DEVICES_MAX]; /* held, as opening takes time */
-	unsigned device_count;
+	struct verbs_tcp_devices devices;
 };
 
 /* ---- The socket ---- */
@@ -100,44 +98,6 @@ static int start(struct verbs_pep *pep, const struct vb__address *at, struct vb_
 	return rc;
 }
 
-static int fail_no_device(struct vb_error *err, const struct vb_error *why)
-{
-	if (why->code)
-		return vb__fail_again(err, why);
-	return vb__fail(err, &(struct vb__failure){
-				     .code = VB_ERR_NO_DEVICE,
-				     .operation = "listen for",
-				     .object = "wire-ups by TCP",
-				     .cause = "no RDMA device here can be wired up so: iWARP "
-					      "knows rdma_cm only",
-				     .hint = "see `rdma link`",
-			     });
-}
-
-/* All that can be used, so that a crowd does not make us open them again and again. */
-static int open_devices(struct verbs_pep *pep, struct vb_error *err)
-{
-	struct vb_error why = { .code = VB_OK };
-	struct verbs_tcp_listener *l = pep->tcp;
-	struct ibv_device **list;
-	int n = 0;
-
-	errno = 0;
-	list = ibv_get_device_list(&n);
-	if (!list)
-		return verbs_fail(err, errno ? errno : ENODEV, "ibv_get_device_list", NULL);
-	for (int i = 0; i < n && l->device_count < DEVICES_MAX; i++) {
-		if (list[i]->transport_type == IBV_TRANSPORT_IWARP ||
-		    (pep->only_device[0] &&
-		     strcmp(pep->only_device, ibv_get_device_name(list[i])) != 0))
-			continue;
-		if (verbs_device_open(list[i], &l->devices[l->device_count], &why) == 0)
-			l->device_count++;
-	}
-	ibv_free_device_list(list);
-	return l->device_count ? 0 : fail_no_device(err, &why);
-}
-
 static int open_timer(struct verbs_tcp_listener *l, struct vb_error *err)
 {
 	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -158,7 +118,7 @@ int verbs_tcp_listen(struct verbs_pep *pep, const struct vb__settings *settings,
 								 : PATIENCE_MS;
 	rc = verbs_preflight("", false, err);
 	if (rc == 0)
-		rc = open_devices(pep, err);
+		rc = verbs_tcp_devices_open(&l->devices, pep, err);
 	if (rc == 0)
 		rc = open_timer(l, err);
 	if (rc == 0)
@@ -180,8 +140,7 @@ void verbs_tcp_unlisten(struct verbs_pep *pep)
 		return;
 	while (l->count)
 		close(l->callers[--l->count].fd);
-	while (l->device_count)
-		verbs_device_release(l->devices[--l->device_count]);
+	verbs_tcp_devices_close(&l->devices, pep);
 	if (l->fd >= 0)
 		close(l->fd);
 	if (l->timer >= 0)
@@ -413,6 +372,12 @@ static struct vb__request *hear_callers(struct verbs_pep *pep)
 		}
 	}
 	return NULL;
+}
+
+void verbs_tcp_look_after_devices(struct verbs_pep *pep)
+{
+	if (pep->tcp)
+		verbs_tcp_devices_look_after(&pep->tcp->devices, pep);
 }
 
 int verbs_tcp_next_request(struct verbs_pep *pep, struct vb__request **request,
