@@ -11,6 +11,7 @@ copy_empty=${VB_BENCH_EMPTY:-1000000}
 copy_disk=${VB_BENCH_DISK-${TMPDIR:-/tmp}}
 copy_port=17481	# of sshd; the next is rsync's, the one after it nc's
 copy_dir='' copy_place='' copy_began='' copy_servers=()
+declare -A copy_called=([rsync_ssh]="rsync over ssh" [rsync_daemon]="rsync, daemon" [tar_nc]="tar | nc" [cp]="cp -a")	# where a function cannot be called so
 
 # ---- the contenders -------------------------------------------------------------------------------------------------
 
@@ -115,34 +116,28 @@ copy_check() {
 	fi || { echo "bench: $3 did not bring the data over" >&2; return 1; }
 }
 
-# copy_contest TITLE copy|sync SOURCE TARGET AMOUNT UNIT NAME...: all in turn, some rounds; their seconds stay in $copy_dir/NAME.rounds
+# copy_contest TITLE copy|sync SOURCE TARGET AMOUNT UNIT NAME[=TARGET]...: all and ours in turn, some rounds; rates are AMOUNT by seconds
 copy_contest() {
 	local title=$1 kind=$2 source=$3 target=$4 amount=$5 unit=$6 name round seconds
 	shift 6
 	rm -f "$copy_dir"/*.rounds
 	for round in $(seq "$rounds"); do
-		for name; do
+		for name in ours "${@%=*}"; do
 			[ "$kind" = sync ] || rm -rf "$target"
-			copy_once "${kind}_$name" "$source" "$target" >> "$copy_dir/$name.rounds"
+			seconds=$(copy_once "${kind}_$name" "$source" "$target")
+			awk -v a="$amount" -v s="$seconds" 'BEGIN { printf "%.5g\n", a / s }' >> "$copy_dir/$name.rounds"
 			[ "$round" -gt 1 ] || copy_check "$source" "$target" "$name"
 		done
 	done
 	[ "$kind" = sync ] || rm -rf "$target"
-	for name; do
-		seconds=$(median < "$copy_dir/$name.rounds")
-		awk -v t="$title" -v n="$name" -v s="$seconds" -v a="$amount" -v u="$unit" \
-			'BEGIN { printf "%-40s %-14s %8.3f s %10.3f %s\n", t, n, s, a / s, u }'
-		printf '{"name":"%s","contender":"%s","seconds":%s}\n' "$title" "$name" "$seconds" >> "$lines"
-	done
+	for name; do copy_row "$title" "$unit" "$name"; done
 }
 
-# copy_verdict TITLE PEER TARGET: ours must be that many times as fast, by the median of the rounds' ratios
-copy_verdict() {
-	local ratio verdict
-	ratio=$(paste "$copy_dir/$2.rounds" "$copy_dir/ours.rounds" | awk '{ print $1 / $2 }' | median | xargs printf %.2f)
-	verdict=$(awk -v r="$ratio" -v t="$3" 'BEGIN { print (r >= t) ? "met" : "MISSED" }')
-	printf '%-40s ours is %6s x as fast as %-14s (target >= %s: %s)\n' "$1" "$ratio" "$2" "$3" "$verdict"
-	printf '{"name":"%s","peer":"%s","ratio":%s,"target":%s,"verdict":"%s"}\n' "$1" "$2" "$ratio" "$3" "$verdict" >> "$lines"
+# copy_row TITLE UNIT NAME[=TARGET]
+copy_row() {
+	local ours=$copy_dir/ours.rounds theirs=$copy_dir/${3%=*}.rounds target=-
+	[[ $3 != *=* ]] || target=${3#*=}
+	row "$1" "$2" higher "$(median < "$ours")" "${copy_called[${3%=*}]:-${3%=*}}" "$(median < "$theirs")" "$(ratios "$ours" "$theirs")" "$target"
 }
 
 # ---- what is copied -------------------------------------------------------------------------------------------------
@@ -162,44 +157,31 @@ copy_tree() {
 }
 
 # What a copy of nothing takes, and of that ssh alone: for small trees it is most of it, and a daemon has it behind itself
+copy_start() {
+	rm -rf "$copy_place/out"
+	copy_once "copy_$1" "$copy_place/nothing" "$copy_place/out"
+}
+
 copy_starting() {
-	local name seconds
 	: > "$copy_place/nothing"
-	for name in ssh ours; do
-		for _ in $(seq "$rounds"); do
-			rm -rf "$copy_place/out"
-			copy_once "copy_$name" "$copy_place/nothing" "$copy_place/out" >> "$copy_dir/$name.starts"
-		done
-		seconds=$(median < "$copy_dir/$name.starts")
-		printf '%-40s %-14s %8.3f s\n' "start-up alone" "$name" "$seconds"
-		printf '{"name":"start-up alone","contender":"%s","seconds":%s}\n' "$name" "$seconds" >> "$lines"
-	done
+	contest "an empty file" s lower - copy_start ours -- "ssh true" copy_start ssh
 	rm -rf "$copy_place/nothing" "$copy_place/out"
 }
 
 # copy_at PLACE-NAME MIB: everything in $copy_place
 copy_at() {
-	local title bytes=$(($2 << 20))
-	title="$1: one file of $2 MiB"
+	local bytes=$(($2 << 20))
 	head -c "$bytes" /dev/urandom > "$copy_place/file"
-	copy_contest "$title" copy "$copy_place/file" "$copy_place/out" "$(awk -v b="$bytes" 'BEGIN { print b / 1e9 }')" GB/s \
-		ours scp rsync_ssh rsync_daemon tar_nc cp rdsend
-	copy_verdict "$title" scp 3
-	copy_verdict "$title" rsync_ssh 3
-	copy_verdict "$title" rdsend 0.95
+	copy_contest "$1: one file of $2 MiB" copy "$copy_place/file" "$copy_place/out" "$(awk -v b="$bytes" 'BEGIN { print b / 1e9 }')" GB/s \
+		scp=3 rsync_ssh=3 rsync_daemon tar_nc cp rdsend=0.95
 	rm "$copy_place/file"
 
-	title="$1: $copy_files files of 4 KiB"
 	copy_tree "$copy_place/tree" "$copy_files" 4096
-	copy_contest "$title" copy "$copy_place/tree" "$copy_place/out" "$copy_files" files/s ours scp rsync_ssh rsync_daemon tar_nc cp
-	copy_verdict "$title" rsync_daemon 2
-	copy_verdict "$title" scp 3
-	copy_verdict "$title" cp 0.667
+	copy_contest "$1: $copy_files files of 4 KiB" copy "$copy_place/tree" "$copy_place/out" "$copy_files" files/s \
+		scp=3 rsync_ssh rsync_daemon=2 tar_nc cp=0.667
 
-	title="$1: the same, nothing to do"
 	cp -a "$copy_place/tree" "$copy_place/out"
-	copy_contest "$title" sync "$copy_place/tree" "$copy_place/out" "$copy_files" files/s ours rsync_ssh rsync_daemon
-	copy_verdict "$title" rsync_ssh 1
+	copy_contest "$1: the same, nothing to do" sync "$copy_place/tree" "$copy_place/out" "$copy_files" files/s rsync_ssh=1 rsync_daemon
 	rm -rf "$copy_place/tree" "$copy_place/out"
 }
 
@@ -207,7 +189,7 @@ copy_at() {
 
 # Both sides' peak of what was resident, as the kernel counted it
 copy_memory() {
-	local side kib verdict title="memory: $copy_empty empty files"
+	local side
 	for side in near far; do
 		cat > "$copy_dir/$side-rdcp" <<- END
 			#!/usr/bin/env python3
@@ -219,15 +201,10 @@ copy_memory() {
 		chmod 755 "$copy_dir/$side-rdcp"
 	done
 	copy_tree "$copy_place/tree" "$copy_empty" 0
-	copy_began=$EPOCHREALTIME
 	"$copy_dir/near-rdcp" -aq -F "$copy_dir/ssh/config" --rdcp-path "$copy_dir/far-rdcp" "$copy_place/tree" "far:$copy_place/out"
-	awk -v t="$title" -v s="$copy_began" -v e="$EPOCHREALTIME" 'BEGIN { printf "%-40s %.1f s\n", t, e - s }'
 	[ "$(find "$copy_place/out" -type f | wc -l)" -eq "$copy_empty" ] || { echo "bench: not all files are there" >&2; return 1; }
 	for side in near far; do
-		kib=$(cat "$copy_dir/$side.kib")
-		verdict=$([ "$kib" -lt 102400 ] && echo met || echo MISSED)
-		printf '%-40s %s side: %s MiB  (target < 100: %s)\n' "$title" "$side" "$((kib / 1024))" "$verdict"
-		printf '{"name":"%s","side":"%s","KiB":%s,"target":102400,"verdict":"%s"}\n' "$title" "$side" "$kib" "$verdict" >> "$lines"
+		row "memory for $copy_empty empty files, $side side" MiB lower "$(awk '{ printf "%.1f", $1 / 1024 }' "$copy_dir/$side.kib")" - - - 100
 	done
 	rm -rf "$copy_place/tree" "$copy_place/out"
 }
@@ -236,7 +213,7 @@ bench_copy() {
 	copy_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX)
 	copy_place=$copy_dir
 	copy_serve
-	printf '\n%s\n' "copies to the same host, medians of $rounds; congestion control $(sysctl -n net.ipv4.tcp_congestion_control 2> /dev/null || echo '?')"
+	heading "copies to the same host, congestion control $(congestion)"
 	copy_starting
 	copy_at tmpfs "$copy_mib"
 	copy_memory

@@ -6,7 +6,7 @@ access=$build/bench/access_bench
 
 bench_lib() {
 	local a=127.0.0.1
-	heading "streams over ofi/tcp on loopback, medians of $rounds"
+	heading "streams over ofi/tcp on loopback"
 	contest "1 MiB writes and reads, memory to memory" MB/s higher 0.90 "$stream" bw $a ofi size=1048576 count=2000 \
 		-- "channel, depth 8" "$channel" bw $a ofi size=1048576 count=2000 depth=8 plain
 	contest "1 MiB writes and reads, kept memory" MB/s higher 0.90 "$stream" bw $a ofi size=1048576 count=2000 keep \
@@ -35,7 +35,7 @@ rstream_bw() {
 
 bench_lib_verbs_inside() {
 	local a=$VB_RXE_ADDR size count
-	heading "streams over Soft-RoCE in a VM (emulated, $(nproc) vCPU), medians of $rounds"
+	heading "streams over Soft-RoCE in a VM"
 	while read -r size count; do
 		contest "$size B writes and reads" MB/s higher 1.3 "$stream" bw "$a" verbs size="$size" count="$count" \
 			-- "rstream" rstream_bw "$size" "$count"
@@ -57,7 +57,7 @@ atomic_rate() { perftest ib_atomic_bw 5 -A FETCH_AND_ADD "$@" | awk '{printf "%.
 
 bench_memory_verbs_inside() {
 	local a=$VB_RXE_ADDR size count
-	heading "one-sided memory over Soft-RoCE in a VM (emulated, $(nproc) vCPU), 16 under way, polling, medians of $rounds"
+	heading "one-sided memory over Soft-RoCE in a VM, 16 under way, polling"
 	while read -r size count; do
 		contest "put of $size B" MB/s higher 0.95 "$access" put "$a" verbs size="$size" count="$count" spin=1000000 \
 			-- "ib_write_bw" write_bw -Q 1 -n "$count" -s "$size" -t 16

@@ -55,7 +55,7 @@ bench_packed_link() {
 	fi
 	pipe_at=198.18.7.1 far=(ip netns exec "$link_ns") pipe_mib=$((packed_mib / 4))
 	truncate -s "${pipe_mib}M" "$pipe_dir/data"
-	heading "compressed, over a link of 1 Gbit/s, $pipe_mib MiB of text into nothing, medians of $rounds"
+	heading "compressed, over a link of 1 Gbit/s, $pipe_mib MiB of text into nothing"
 	contest "-z" GB/s higher 2 flow -z -- "plain" flow
 	contest "-z -e" GB/s higher 2 flow -z -e -- "plain" flow
 	contest "-z -e" GB/s higher 2 rate both -- "ssh -C" rate ssh
@@ -70,7 +70,7 @@ bench_packed() {
 	ssh_options=(-C)
 	prepare_ssh
 	make_text
-	heading "compressed, over loopback, $pipe_mib MiB of text on tmpfs into nothing, medians of $rounds"
+	heading "compressed, over loopback, $pipe_mib MiB of text on tmpfs into nothing"
 	pipe_check auto level both pzstd
 	contest "-z -e" GB/s higher 2 rate both -- "pzstd|openssl|nc" rate pzstd
 	# The same zstd on the same CPUs: what is around it must not be in its way.

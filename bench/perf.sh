@@ -19,7 +19,7 @@ typical() { perftest "$1" 5 "${@:2}"; }
 
 bench_perf_inside() {
 	local server size depth count way flag
-	heading "rdperf beside perftest over Soft-RoCE in a VM (emulated, $(nproc) vCPU), medians of $rounds"
+	heading "rdperf over Soft-RoCE in a VM"
 	"$rdperf" --serve --fabric verbs --bind "$VB_RXE_ADDR" 2> /dev/null &
 	server=$!
 	while read -r size depth count; do
@@ -48,3 +48,5 @@ bench_perf_inside() {
 	kill -INT $server
 	wait $server || true
 }
+
+bench_perf() { in_guest perf_inside; }

@@ -75,25 +75,27 @@ once() {
 		{cpu += $1 + $2} END {printf "%.3f %.2f\n", mib * 1048576 / (e - s) / 1e9, cpu / mib * 1024}'
 }
 
-# Runs all contenders in turn, several rounds, and prints medians; $1 scenario, $2 in, $3 out, then names, ours first.
+# pipe_contest SCENARIO IN OUT NAME[=TARGET]...: all and ours in turn, several rounds
 pipe_contest() {
-	local scenario=$1 in=$2 out=$3 name best=0 ours=0 best_name=
+	local scenario=$1 in=$2 out=$3 name
 	shift 3
+	rm -f "$pipe_dir"/*.rate "$pipe_dir"/*.use
 	for _ in $(seq "$rounds"); do
-		for name; do once "$name" "$in" "$out" >> "$pipe_dir/$name.rounds"; done
+		for name in ours "${@%=*}"; do
+			once "$name" "$in" "$out" > "$pipe_dir/once"
+			cut -d' ' -f1 "$pipe_dir/once" >> "$pipe_dir/$name.rate"
+			cut -d' ' -f2 "$pipe_dir/once" >> "$pipe_dir/$name.use"
+		done
 	done
-	for name; do
-		local rate cpu
-		rate=$(cut -d' ' -f1 "$pipe_dir/$name.rounds" | median)
-		cpu=$(cut -d' ' -f2 "$pipe_dir/$name.rounds" | median)
-		rm "$pipe_dir/$name.rounds"
-		printf '%-28s %-10s %8s GB/s %8s CPU s/GiB\n' "$scenario" "$name" "$rate" "$cpu"
-		printf '{"name":"%s","contender":"%s","GB_per_s":%s,"cpu_s_per_GiB":%s}\n' "$scenario" "$name" "$rate" "$cpu" >> "$lines"
-		if [ "$name" = ours ]; then ours=$rate
-		elif [[ " $pipe_peers " == *" $name "* ]] && awk -v a="$rate" -v b="$best" 'BEGIN {exit !(a > b)}'; then best=$rate best_name=$name; fi
-	done
-	awk -v o="$ours" -v b="$best" -v n="$best_name" -v s="$scenario" -v t="$pipe_target" 'BEGIN {
-		r = o / b; printf "%-28s ours is %.2f x %s  (target >= %s: %s)\n", s, r, n, t, (r >= t ? "met" : "MISSED")}'
+	for name; do pipe_row "$scenario" GB/s higher rate "$name"; done
+	for name; do pipe_row "$scenario, CPU of both ends" s/GiB lower use "${name%=*}"; done
+}
+
+# pipe_row SCENARIO UNIT higher|lower KIND NAME[=TARGET]: of the files NAME.KIND
+pipe_row() {
+	local ours=$pipe_dir/ours.$4 name=${5%=*} target=-
+	[[ $5 != *=* ]] || target=${5#*=}
+	row "$1" "$2" "$3" "$(median < "$ours")" "$name" "$(median < "$pipe_dir/$name.$4")" "$(ratios "$ours" "$pipe_dir/$name.$4")" "$target"
 }
 
 # Every contender must bring the bytes over right, or its speed means nothing.
@@ -107,48 +109,53 @@ pipe_check() {
 	done
 }
 
+# Both ends' peaks, as the kernel counted them
 pipe_memory() {
-	local side pid
+	local side pid p
 	"$tools/rdrecv" -q --fabric ofi --bind "$pipe_at" $pipe_port benchkey /dev/null & pid=$!
 	until listening; do sleep 0.01; done
 	{ cat "$pipe_dir/data"; sleep 0.5; } | "$tools/rdsend" -q --fabric ofi "$pipe_at" $pipe_port benchkey & side=$!
 	while kill -0 $side 2> /dev/null; do
-		for p in $side $pid; do grep -E 'VmHWM|VmPin' "/proc/$p/status" > "$pipe_dir/mem.$p" 2> /dev/null || true; [ -s "$pipe_dir/mem.$p" ] && cp "$pipe_dir/mem.$p" "$pipe_dir/last.$p"; done
+		for p in $side $pid; do
+			awk '/^VmHWM/ {printf "%.1f\n", $2 / 1024}' "/proc/$p/status" > "$pipe_dir/mem" 2> /dev/null || true
+			[ ! -s "$pipe_dir/mem" ] || cp "$pipe_dir/mem" "$pipe_dir/peak.$p"
+		done
 		sleep 0.05
 	done
 	wait
-	echo "memory: rdsend $(awk '{printf "%s %.1f MiB ", $1, $2 / 1024}' "$pipe_dir/last.$side"), rdrecv $(awk '{printf "%s %.1f MiB ", $1, $2 / 1024}' "$pipe_dir/last.$pid")"
+	row "memory of rdsend, at most" MiB lower "$(cat "$pipe_dir/peak.$side")" - - - -
+	row "memory of rdrecv, at most" MiB lower "$(cat "$pipe_dir/peak.$pid")" - - - -
 }
 
-# What a pipe by itself carries, with nothing behind it: no contender that reads from one can be faster by much.
-bare_pipe() {
-	local start
-	for _ in $(seq "$rounds"); do
-		start=$EPOCHREALTIME
-		cat "$pipe_dir/data" | cat > /dev/null
-		awk -v s="$start" -v e="$EPOCHREALTIME" -v mib="$pipe_mib" 'BEGIN {printf "%.3f\n", mib * 1048576 / (e - s) / 1e9}'
-	done | median
+# What a pipe by itself carries, with nothing behind it: no contender that reads from one can be faster by much. In GB/s, as the others.
+bare_pipe() { cat "$pipe_dir/data" | cat > /dev/null; }
+bare_cp() { cp "$pipe_dir/data" "$pipe_dir/out"; }
+timed() {
+	local start=$EPOCHREALTIME
+	"$1"
+	awk -v s="$start" -v e="$EPOCHREALTIME" -v mib="$pipe_mib" 'BEGIN {printf "%.3f\n", mib * 1048576 / (e - s) / 1e9}'
 }
+iperf3_rate() {
+	iperf3 -s -1 -p $pipe_port > /dev/null &
+	until listening; do sleep 0.01; done
+	iperf3 -c "$pipe_at" -p $pipe_port -t 3 -J | awk '/"sum_received"/ {f = 1} f && /bits_per_second/ {gsub(/,/, ""); printf "%.3f\n", $2 / 8e9; exit}'
+	wait
+}
+ours_rate() { once ours "$1" "$2" | cut -d' ' -f1; }
 
 bench_pipe() {
 	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX)
-	pipe_at=127.0.0.1 pipe_fabric=ofi pipe_target=1.2
+	pipe_at=127.0.0.1 pipe_fabric=ofi
 	prepare_ssh
 	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
-	printf '\n%s\n' "pipes over loopback, $pipe_mib MiB on tmpfs, medians of $rounds, CPU of both ends; congestion control $(sysctl -n net.ipv4.tcp_congestion_control 2> /dev/null || echo '?')"
+	heading "the pipe over loopback, $pipe_mib MiB on tmpfs, congestion control $(congestion)"
 	pipe_check ours nc socat mbuffer ssh
-	pipe_peers="nc socat mbuffer"
-	pipe_contest "file into /dev/null" file /dev/null ours nc socat mbuffer ssh
-	pipe_contest "pipe into /dev/null" pipe /dev/null ours nc socat mbuffer ssh
-	printf '%-28s %-10s %8s GB/s\n' "pipe into /dev/null" "cat | cat" "$(bare_pipe)"
-	pipe_peers=socat
-	pipe_contest "file into file" file "$pipe_dir/out" ours socat nc mbuffer
-	local t=$EPOCHREALTIME
-	cp "$pipe_dir/data" "$pipe_dir/out"
-	awk -v s="$t" -v e="$EPOCHREALTIME" -v mib="$pipe_mib" 'BEGIN {printf "%-28s %-10s %8.3f GB/s\n", "file into file", "cp", mib * 1048576 / (e - s) / 1e9}'
-	iperf3 -s -1 -p $pipe_port > /dev/null & until listening; do sleep 0.01; done
-	printf '%-28s %-10s %8s GB/s\n' "memory to memory" iperf3 "$(iperf3 -c "$pipe_at" -p $pipe_port -t 3 -J | awk '/"sum_received"/ {f = 1} f && /bits_per_second/ {gsub(/,/, ""); printf "%.3f", $2 / 8e9; exit}')"
-	wait
+	pipe_contest "file into /dev/null" file /dev/null nc=1.2 socat=1.2 mbuffer=1.2 ssh
+	pipe_contest "pipe into /dev/null" pipe /dev/null nc=1.2 socat=1.2 mbuffer=1.2 ssh
+	pipe_contest "file into file" file "$pipe_dir/out" socat=1.2 nc mbuffer
+	contest "pipe into /dev/null" GB/s higher - ours_rate pipe /dev/null -- "cat | cat, no network" timed bare_pipe
+	contest "file into file" GB/s higher - ours_rate file "$pipe_dir/out" -- "cp, no network" timed bare_cp
+	contest "file into /dev/null" GB/s higher - ours_rate file /dev/null -- "iperf3, no file" iperf3_rate
 	pipe_memory
 	rm -rf "$pipe_dir"
 }
@@ -187,7 +194,7 @@ ours_flowing() {
 bench_pipe_verbs_inside() {
 	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=$VB_RXE_ADDR pipe_fabric=verbs pipe_mib=${VB_BENCH_MIB:-128}
 	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
-	heading "the pipe over Soft-RoCE in a VM (emulated, $(nproc) vCPU), $pipe_mib MiB on tmpfs, medians of $rounds"
+	heading "the pipe over Soft-RoCE in a VM, $pipe_mib MiB on tmpfs"
 	contest "file into /dev/null, while data flows" MB/s higher 0.90 ours_flowing /dev/null \
 		-- "ib_send_bw -e" perftest_bw -e -Q 1 -n $((pipe_mib * 4)) -s 262144 -t 8 -r 8
 	contest "file into file, the sender's whole run" MB/s higher 1.5 ours_rxe "$pipe_dir/out" -- rcopy rcopy_rxe "$pipe_dir/out"

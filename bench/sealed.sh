@@ -21,19 +21,15 @@ rate() {
 	once "$1" file /dev/null | cut -d' ' -f1
 }
 
-# cost NAME CPUS: what it takes off the plain transfer, in percent; also in $lines
-cost() {
-	contest "$1, on CPU $2" GB/s higher 0.90 rate "$1" "$2" -- plain rate plain "$2"
-	tail -n 1 "$lines" | sed -n 's/.*"ratio":\([0-9.]*\).*/\1/p' | awk -v n="$1" -v c="$2" '{
-		printf "%-44s %12.0f %%\n", "cost of being " n ", on CPU " c, (1 - $1) * 100}'
-}
+# cost NAME CPUS: beside the plain transfer, on these
+cost() { contest "$1, on CPU $2" GB/s higher 0.90 rate "$1" "$2" -- plain rate plain "$2"; }
 
 bench_sealed() {
 	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=127.0.0.1 pipe_fabric=ofi pipe_mib=$sealed_mib
 	ssh_options=(-c aes128-gcm@openssh.com)
 	prepare_ssh
 	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
-	heading "encrypted, over loopback, $pipe_mib MiB on tmpfs into nothing, medians of $rounds; congestion control $(sysctl -n net.ipv4.tcp_congestion_control 2> /dev/null || echo '?')"
+	heading "encrypted, over loopback, $pipe_mib MiB on tmpfs into nothing, congestion control $(congestion)"
 	pipe_check sealed openssl ssh
 	contest "sealed" GB/s higher 3 rate sealed -- "ssh aes128-gcm" rate ssh
 	contest "sealed" GB/s higher 2 rate sealed -- "openssl enc | nc" rate openssl

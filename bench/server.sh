@@ -1,18 +1,41 @@
-# shellcheck shell=bash disable=SC2154	# build is bench/run's
+# shellcheck shell=bash disable=SC2154	# build, work are bench/run's
 # A server's clients. Sourced by bench/run.
 
-# What silent clients cost, as a server's and as channels of their own, on the serving side
+# server_rows ADDRESS FABRIC CHANNELS ECHOES: what silent clients cost, as a server's and as channels of their own, on the serving side
+server_rows() {
+	local theirs="$3 channels"
+	"$build/bench/server_bench" server "$1" "$2" clients=1000 count="$4" > "$work/server"
+	"$build/bench/server_bench" channels "$1" "$2" clients="$3" > "$work/channels"
+	server_row "a silent client's memory" KiB resident "$theirs"
+	[ "$2" != verbs ] || server_row "a silent client's pinned memory" KiB pinned "$theirs"
+	server_row "a silent client's descriptors" "" descriptors "$theirs"
+	server_row "1,000 silent clients" "% CPU" silent
+	server_row "memory of one that was talked to" KiB resident_after
+	row "echoes to 1,000 clients in turn" 1/s higher "$(server_said echoes server)" - - - -
+}
+
+server_said() { sed -n "s/^$1 //p" "$work/$2"; }
+
+# server_row NAME UNIT WORD [PEER]
+server_row() {
+	if [ $# -lt 4 ]; then
+		row "$1" "$2" lower "$(server_said "$3" server)" - - - -
+		return
+	fi
+	server_said "$3" server > "$work/ours"
+	server_said "$3" channels > "$work/theirs"
+	row "$1" "$2" lower "$(cat "$work/ours")" "$4" "$(cat "$work/theirs")" "$(ratios "$work/ours" "$work/theirs")" -
+}
+
 bench_server() {
-	printf '\na server over ofi/tcp on loopback\n'
-	"$build/bench/server_bench" server 127.0.0.1 ofi clients=1000
-	"$build/bench/server_bench" channels 127.0.0.1 ofi clients=1000
+	heading "a server with 1,000 clients over ofi/tcp on loopback"
+	server_rows 127.0.0.1 ofi 1000 20
 }
 
 bench_server_verbs_inside() {
-	printf '\na server over Soft-RoCE in a VM\n'
+	heading "a server with 1,000 clients over Soft-RoCE in a VM"
 	ulimit -n 20000
-	"$build/bench/server_bench" server "$VB_RXE_ADDR" verbs clients=1000 count=2
-	"$build/bench/server_bench" channels "$VB_RXE_ADDR" verbs clients=400
+	server_rows "$VB_RXE_ADDR" verbs 400 2
 }
 
 bench_server_verbs() { in_guest server_verbs_inside; }

@@ -6,10 +6,11 @@
  *	server_bench MODE ADDRESS FABRIC [clients=N] [count=N]
  *
  * MODE: server, or channels (as many accepted channels with the same limits,
- * for comparison). The clients are other processes. Prints the memory, pinned
- * memory and descriptors of each connection on the serving side, the CPU time
- * that all of them take while they are silent, and echoes a second while one
- * client after the other is talked to.
+ * for comparison). The clients are other processes. Prints, a word and a number
+ * to a line: of each connection on the serving side "resident" and "pinned" KiB
+ * and "descriptors"; and of a server "silent", the per cent of a CPU that all of
+ * them take while they are silent, "echoes" a second while one client after the
+ * other is talked to, and "resident_after" that.
  */
 #include <dirent.h>
 #include <string.h>
@@ -128,9 +129,9 @@ static void print_cost(const struct run *run, const struct cost *before, const s
 {
 	double n = run->clients;
 
-	printf("%-9s %5u connections, each: %7.1f KiB resident, %6.1f KiB pinned, %4.1f descriptors\n",
-	       run->mode, run->clients, (after->rss_kib - before->rss_kib) / n,
-	       (after->pinned_kib - before->pinned_kib) / n, (after->fds - before->fds) / n);
+	printf("resident %.1f\npinned %.1f\ndescriptors %.1f\n",
+	       (after->rss_kib - before->rss_kib) / n, (after->pinned_kib - before->pinned_kib) / n,
+	       (after->fds - before->fds) / n);
 	fflush(stdout);
 }
 
@@ -183,18 +184,14 @@ static void measure_server(struct run *run, struct vb_server *server, const stru
 	cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 	echo(server, SILENT_MS / 1000.0, 0);
 	cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-	printf("%-9s while they are silent: %.1f %% of a CPU\n", run->mode,
-	       cpu / SILENT_MS * 1000 * 100);
+	printf("silent %.1f\n", cpu / SILENT_MS * 1000 * 100);
 	start = now();
 	for (unsigned i = 0; i < processes; i++)
 		tell(run->go_pipe[1], (int)run->count);
 	echo(server, 0, run->clients * run->count);
-	printf("%-9s %.0f echoes a second\n", run->mode,
-	       run->clients * run->count / (now() - start));
+	printf("echoes %.0f\n", run->clients * run->count / (now() - start));
 	after = cost_now();
-	printf("%-9s after that, each: %7.1f KiB resident, %6.1f KiB pinned\n", run->mode,
-	       (after.rss_kib - before->rss_kib) / run->clients,
-	       (after.pinned_kib - before->pinned_kib) / run->clients);
+	printf("resident_after %.1f\n", (after.rss_kib - before->rss_kib) / run->clients);
 	fflush(stdout);
 }
 
