@@ -344,8 +344,9 @@ int vb__ep_post(struct vb__ep *ep, const struct vb__op *op, struct vb_error *err
 int vb__ep_poll(struct vb__ep *ep, struct vb__completion *done, int max);
 
 /*
- * Looks after events and gets ready to sleep on wait_fd: 0 if it is safe to
- * sleep, 1 if there may be something to poll first.
+ * Gets ready to sleep on wait_fd: 0 if it is safe to sleep, 1 if there may be
+ * something to poll first. Looks after events before or, if that is soon enough,
+ * leaves them to wait_fd, which is readable until the next arming takes them.
  */
 int vb__ep_arm(struct vb__ep *ep);
 

@@ -14,17 +14,19 @@
 
 #define POLLS_PER_LOOK_AT_CLOCK 32u
 
-bool vb__idle_enough(struct vb__idle *idle)
+bool vb__idle_long(struct vb__idle *idle)
 {
-	uint64_t now;
+	uint64_t now = vb__now_coarse_ns();
 
-	if (++idle->polls % POLLS_PER_LOOK_AT_CLOCK != 0)
-		return false;
-	now = vb__now_coarse_ns();
 	if (now == idle->looked_ns)
 		return false;
 	idle->looked_ns = now;
 	return true;
+}
+
+bool vb__idle_enough(struct vb__idle *idle)
+{
+	return ++idle->polls % POLLS_PER_LOOK_AT_CLOCK == 0 && vb__idle_long(idle);
 }
 
 static void close_fd(int *fd)

@@ -28,6 +28,9 @@ struct vb__idle {
 
 bool vb__idle_enough(struct vb__idle *idle);
 
+/* The same for those who come rarely enough to look at the clock each time. */
+bool vb__idle_long(struct vb__idle *idle);
+
 struct vb__waiter {
 	int epoll;
 	int tick;

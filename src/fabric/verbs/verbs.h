@@ -181,6 +181,7 @@ struct verbs_ep {
 	struct ibv_cq *cq;
 	unsigned unacked; /* completion events taken and not yet acknowledged */
 	enum verbs_armed armed;
+	bool settled; /* armed, and all else was looked after: until something completes or we sleep */
 	enum vb__qp_type type;
 	bool iwarp;
 	uint8_t responder_resources, initiator_depth; /* as many as are wanted, then as can be */
@@ -320,8 +321,11 @@ void verbs_look_after(struct verbs_ep *ep);
 /* A read that found nothing, which is no failure. */
 bool verbs_nothing_more(int errnum);
 
-/* Completion events and wakes, for the thread that is about to sleep; true if there were any. */
+/* The same for the thread that is about to sleep: also a completion event, and wakes; true if there was one of these. */
 bool verbs_take_wakes(struct verbs_ep *ep);
+
+/* True if there was one: then the queue is to be armed again. More of them would only wake us once more. */
+bool verbs_take_completion_event(struct verbs_ep *ep);
 
 /* The connection stands. Done once, and again without harm. */
 void verbs_on_established(struct verbs_ep *ep);

@@ -131,7 +131,6 @@ static int await(struct verbs_ep *ep, enum rdma_cm_event_type wanted, const char
 		if (vb__now_ns() >= deadline_ns)
 			return fail_timeout(err, operation, ep->base.peer);
 		vb__waiter_sleep(ep->waiter.epoll, deadline_ns);
-		verbs_look_after(ep);
 		verbs_take_wakes(ep);
 	}
 }

@@ -45,20 +45,22 @@ void verbs_on_established(struct verbs_ep *ep)
 	vb__ep_up(&ep->base);
 }
 
-static void take_completion_events(struct verbs_ep *ep)
+bool verbs_take_completion_event(struct verbs_ep *ep)
 {
 	struct ibv_cq *cq;
 	void *context;
 
-	while (ibv_get_cq_event(ep->completions, &cq, &context) == 0) {
-		ep->armed = VERBS_ARMED_NOT;
-		if (++ep->unacked == 64) {
-			ibv_ack_cq_events(ep->cq, ep->unacked);
-			ep->unacked = 0;
-		}
+	if (ibv_get_cq_event(ep->completions, &cq, &context) != 0) {
+		if (!verbs_nothing_more(errno))
+			verbs_break(ep, errno, "ibv_get_cq_event");
+		return false;
 	}
-	if (!verbs_nothing_more(errno))
-		verbs_break(ep, errno, "ibv_get_cq_event");
+	ep->armed = VERBS_ARMED_NOT;
+	if (++ep->unacked == 64) {
+		ibv_ack_cq_events(ep->cq, ep->unacked);
+		ep->unacked = 0;
+	}
+	return true;
 }
 
 /* A fatal event of the device, queue or queue pair; others were only logged. */
@@ -88,10 +90,8 @@ static void take_device_events(struct verbs_ep *ep)
 		verbs_break(ep, rc, "ibv_get_async_event");
 }
 
-void verbs_look_after(struct verbs_ep *ep)
+static void look_at(struct verbs_ep *ep, uint32_t ready)
 {
-	uint32_t ready = vb__waiter_check(&ep->waiter, VB__READY_TICK);
-
 	if (ready & VERBS_READY_WIRE)
 		ep->wireup->look_after(ep);
 	if (ready & VERBS_READY_DEVICE)
@@ -101,12 +101,18 @@ void verbs_look_after(struct verbs_ep *ep)
 		verbs_probe_tick(ep);
 }
 
+void verbs_look_after(struct verbs_ep *ep)
+{
+	look_at(ep, vb__waiter_check(&ep->waiter, VB__READY_TICK));
+}
+
 bool verbs_take_wakes(struct verbs_ep *ep)
 {
-	uint32_t ready = vb__waiter_check(&ep->waiter, VB__READY_WAKE);
+	uint32_t ready = vb__waiter_check(&ep->waiter, VB__READY_TICK | VB__READY_WAKE);
 
+	look_at(ep, ready);
 	if (ready & VERBS_READY_CQ)
-		take_completion_events(ep);
+		verbs_take_completion_event(ep);
 	return ready & (VERBS_READY_CQ | VB__READY_WAKE);
 }
 

@@ -342,8 +342,10 @@ static int poll_own(struct verbs_ep *ep, struct vb__completion *done, int max)
 		verbs_look_after(ep);
 	for (int i = 0; i < n; i++)
 		given += convert(ep, &wcs[i], &done[given]);
-	if (n)
+	if (n) {
+		ep->settled = false;
 		ep->probe.heard_ns = vb__now_coarse_ns();
+	}
 	return given;
 }
 
@@ -354,26 +356,51 @@ int verbs_poll(struct vb__ep *base, struct vb__completion *done, int max)
 	return ep->share.pool ? poll_pool(ep, done, max) : poll_own(ep, done, max);
 }
 
-int verbs_arm(struct vb__ep *base, bool arrivals_only)
+/* Arming comes before the last look at the queue, or what completes in between would wake nobody. */
+static void arm_queue(struct verbs_ep *ep, enum verbs_armed wanted)
 {
-	struct verbs_ep *ep = (struct verbs_ep *)base;
-	/* siw never raises an event for a receive, however solicited, if it is armed for those only. */
-	bool solicited_only = arrivals_only && !ep->iwarp;
-	enum verbs_armed wanted = solicited_only ? VERBS_ARMED_ARRIVALS : VERBS_ARMED_ALL;
-	enum vb__ep_state before = base->state;
-	int rc;
+	int rc = ibv_req_notify_cq(ep->cq, wanted == VERBS_ARMED_ARRIVALS);
 
-	verbs_look_after(ep);
-	if (base->state != before || verbs_take_wakes(ep))
-		return 1;
-	if (ep->share.pool)
-		return !verbs_pool_quiet(ep);
-	if (ep->armed >= wanted)
-		return 0;
-	rc = ibv_req_notify_cq(ep->cq, solicited_only);
 	if (rc)
 		verbs_break(ep, rc, "ibv_req_notify_cq");
 	else
 		ep->armed = wanted;
-	return 1;
+}
+
+/* Has the event come that the queue was armed for? Whoever has slept was woken by just that, as a rule. */
+static bool is_woken_by_queue(struct verbs_ep *ep)
+{
+	return ep->armed != VERBS_ARMED_NOT && verbs_take_completion_event(ep);
+}
+
+/*
+ * System calls are what sleeping costs. So one that was woken by its queue looks
+ * after the rest only every now and then, and what was found quiet is not looked
+ * at twice: whatever is ready by then, or was not looked at, ends the sleep at once.
+ */
+int verbs_arm(struct vb__ep *base, bool arrivals_only)
+{
+	struct verbs_ep *ep = (struct verbs_ep *)base;
+	/* siw never raises an event for a receive, however solicited, if it is armed for those only. */
+	enum verbs_armed wanted = arrivals_only && !ep->iwarp ? VERBS_ARMED_ARRIVALS
+							      : VERBS_ARMED_ALL;
+	enum vb__ep_state before = base->state;
+	bool settled = ep->settled, news;
+
+	ep->settled = false;
+	if (settled && ep->armed >= wanted)
+		return 0;
+	news = !ep->share.pool && is_woken_by_queue(ep);
+	if (!news || vb__idle_long(&ep->idle))
+		news |= verbs_take_wakes(ep);
+	if (base->state != before)
+		return 1;
+	if (ep->share.pool)
+		return news || !verbs_pool_quiet(ep);
+	if (ep->armed < wanted) {
+		arm_queue(ep, wanted);
+		news = true;
+	}
+	ep->settled = news;
+	return news;
 }
