@@ -139,14 +139,17 @@ static double share(uint64_t part, uint64_t of)
 	return of ? (double)part / (double)of : 0;
 }
 
-static void tell_times(const struct vb__histogram *times, struct vb_perf_result *result)
+static void tell_times(const struct vb__perf_rig *rig, struct vb_perf_result *result)
 {
-	result->min_ns = times->least;
-	result->max_ns = times->most;
-	result->mean_ns = times->count ? times->sum / times->count : 0;
-	result->median_ns = vb__histogram_share(times, 500000);
-	result->p99_ns = vb__histogram_share(times, 990000);
-	result->p999_ns = vb__histogram_share(times, 999000);
+	const struct vb__histogram *times = &rig->times;
+	const struct vb__moment *begin = &rig->begin, *end = &rig->end;
+
+	result->min_ns = vb__ticks_in_ns(times->least, begin, end);
+	result->max_ns = vb__ticks_in_ns(times->most, begin, end);
+	result->mean_ns = times->count ? vb__ticks_in_ns(times->sum / times->count, begin, end) : 0;
+	result->median_ns = vb__ticks_in_ns(vb__histogram_share(times, 500000), begin, end);
+	result->p99_ns = vb__ticks_in_ns(vb__histogram_share(times, 990000), begin, end);
+	result->p999_ns = vb__ticks_in_ns(vb__histogram_share(times, 999000), begin, end);
 }
 
 /* How many messages of `sent` count: those that have arrived, where that can be different. */
@@ -185,13 +188,13 @@ static void tell(const struct vb__perf_rig *rig, struct vb_perf_result *result)
 {
 	*result = (struct vb_perf_result){
 		.corrupt = rig->word.figures.corrupt,
-		.cpu_here = share(rig->cpu_ns, rig->wall_ns),
+		.cpu_here = share(rig->cpu_ns, rig->end.ns - rig->begin.ns),
 		.cpu_there = share(rig->word.figures.cpu_ns, rig->word.figures.wall_ns),
 	};
 	for (unsigned i = 0; i < rig->count; i++)
 		result->corrupt += rig->rails[i].corrupt;
 	tell_rates(rig, result);
-	tell_times(&rig->times, result);
+	tell_times(rig, result);
 }
 
 static int fail_corrupt(const struct vb_perf_result *result, struct vb_error *err)

@@ -7,9 +7,6 @@
 #include "core/clock.h"
 #include "perf/perf_rig.h"
 
-/* A turn is short, unless nothing is found, and then the clock is looked at anyway. */
-#define TURNS_PER_LOOK 64u
-
 /* What may be lost is waited for so long after the last of it. */
 #define LATE_MS 100u
 
@@ -19,7 +16,7 @@ struct flow {
 	bool over; /* nothing more is posted */
 	bool asleep;
 	uint64_t until_ns; /* coarse */
-	unsigned turns;
+	int found;	   /* since the last look around */
 };
 
 static bool may_post(const struct flow *f, const struct vb__perf_rail *rail)
@@ -100,16 +97,19 @@ static bool is_complete(const struct flow *f)
 
 static int look_around(struct flow *f, int found, struct vb_error *err)
 {
+	bool sleeps = !found && f->asleep;
 	uint64_t now;
 
-	if (found && ++f->turns % TURNS_PER_LOOK)
+	f->found |= found;
+	if (!sleeps && !vb__perf_rig_is_due(f->rig))
 		return 0;
 	now = vb__now_coarse_ns();
-	if (found)
+	if (f->found)
 		f->rig->busy_ns = now;
+	f->found = 0;
 	if (!f->rig->plan.cell.count && now >= f->until_ns)
 		f->over = true;
-	return found ? vb__perf_rig_tick(f->rig, err) : vb__perf_rig_idle(f->rig, f->asleep, err);
+	return sleeps ? vb__perf_rig_idle(f->rig, true, err) : vb__perf_rig_tick(f->rig, err);
 }
 
 static struct flow begin(struct vb__perf_rig *rig)

@@ -142,32 +142,41 @@ static int await_figures(struct vb__perf_rig *rig, struct vb_error *err)
 	return rc < 0 ? rc : 0;
 }
 
+static bool is_over(const struct vb__perf_rig *rig, uint64_t until_ns)
+{
+	const struct vb_perf_cell *cell = &rig->plan.cell;
+
+	return cell->count ? rig->times.count + rig->lost >= cell->count
+			   : vb__now_coarse_ns() >= until_ns;
+}
+
 int vb__perf_ping(struct vb__perf_rig *rig, struct vb_error *err)
 {
 	const struct vb_perf_cell *cell = &rig->plan.cell;
 	unsigned share = vb__perf_takes_receives(cell->op) || cell->op == VB_PERF_WRITE ? 2 : 1;
-	uint64_t before = vb__now_ns(), until = before + vb__ms(cell->duration_ms), now;
+	uint64_t until = vb__now_coarse_ns() + vb__ms(cell->duration_ms), before, now;
 	int rc = 0;
 
-	rig->begun_ns = before;
-	while (cell->count ? rig->times.count + rig->lost < cell->count : before < until) {
+	rig->begun_ns = vb__now_ns();
+	before = vb__ticks_now();
+	while (!is_over(rig, until)) {
 		rc = ping_once(rig, err);
 		if (rc < 0)
 			return rc;
-		now = vb__now_ns();
+		now = vb__ticks_now();
 		if (rc == CAME)
-			vb__histogram_add(&rig->times, (now - before) / share);
+			vb__histogram_add(&rig->times, vb__ticks_since(before, now) / share);
 		rig->lost += rc == NOT_YET;
 		before = now;
 		rc = vb__perf_rail_repay(&rig->plan, &rig->rails[0], err);
 		if (rc == 0)
 			rc = await_room(rig, err);
-		if (rc == 0)
+		if (rc == 0 && vb__perf_rig_is_due(rig))
 			rc = vb__perf_rig_tick(rig, err);
 		if (rc)
 			return rc;
 	}
-	rig->sent_ns = before;
+	rig->sent_ns = vb__now_ns();
 	return await_figures(rig, err);
 }
 
@@ -209,7 +218,7 @@ int vb__perf_pong(struct vb__perf_rig *rig, struct vb_error *err)
 		if (rc == 0)
 			rc = await_room(rig, err);
 		/* Also of who never lets us be idle. */
-		if (rc == 0)
+		if (rc == 0 && vb__perf_rig_is_due(rig))
 			rc = vb__perf_rig_tick(rig, err);
 		if (rc)
 			return rc;

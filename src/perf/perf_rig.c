@@ -395,9 +395,12 @@ int vb__perf_rig_tick(struct vb__perf_rig *rig, struct vb_error *err)
 
 int vb__perf_rig_idle(struct vb__perf_rig *rig, bool asleep, struct vb_error *err)
 {
-	int rc = vb__perf_rig_tick(rig, err);
+	int rc;
 
-	if (rc || !asleep)
+	if (!asleep)
+		return vb__perf_rig_is_due(rig) ? vb__perf_rig_tick(rig, err) : 0;
+	rc = vb__perf_rig_tick(rig, err);
+	if (rc)
 		return rc;
 	if (!rig->talk->quiet)
 		rc = listen_in(rig, err);
@@ -428,17 +431,18 @@ static uint64_t cpu_now(void)
 int vb__perf_rig_run(struct vb__perf_rig *rig, struct vb_error *err)
 {
 	const struct vb_perf_cell *cell = &rig->plan.cell;
-	uint64_t cpu = cpu_now(), wall = vb__now_ns();
+	uint64_t cpu = cpu_now();
 	struct vb_error broken = { .code = VB_OK };
 	int rc;
 
 	vb__perf_time_start(rig);
+	rig->begin = vb__moment_now();
 	if (cell->kind == VB_PERF_BANDWIDTH || (rig->serves && !vb__perf_is_answered(cell->op)))
 		rc = vb__perf_flow(rig, &broken);
 	else
 		rc = rig->serves ? vb__perf_pong(rig, &broken) : vb__perf_ping(rig, &broken);
 	rig->cpu_ns = cpu_now() - cpu;
-	rig->wall_ns = vb__now_ns() - wall;
+	rig->end = vb__moment_now();
 	for (unsigned i = 0; rc == 0 && i < rig->count; i++)
 		vb__perf_rail_check_memory(&rig->plan, &rig->rails[i]);
 	return rc ? explain(rig, &broken, err) : 0;

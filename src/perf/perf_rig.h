@@ -6,6 +6,7 @@
 #include "perf/histogram.h"
 #include "perf/perf_rail.h"
 #include "perf/perf_talk.h"
+#include "perf/stopwatch.h"
 
 struct vb__perf_rig {
 	struct vb__perf_plan plan;
@@ -16,13 +17,15 @@ struct vb__perf_rig {
 	struct vb__perf_rail rails[VB_PERF_RAILS_MAX];
 
 	/* What came of it. */
-	uint64_t begun_ns, sent_ns; /* of sending: the first post, the last completion */
-	uint64_t cpu_ns, wall_ns;   /* of all of it */
-	uint64_t lost;		    /* pings that were not answered */
-	struct vb__histogram times; /* of latency */
-	struct vb__perf_word word;  /* the other side's last one: it is done */
-	bool heard;		    /* there is one */
+	uint64_t begun_ns, sent_ns;   /* of sending: the first post, the last completion */
+	uint64_t cpu_ns;	      /* of all of it */
+	struct vb__moment begin, end; /* likewise */
+	uint64_t lost;		      /* pings that were not answered */
+	struct vb__histogram times;   /* of latency, in ticks */
+	struct vb__perf_word word;    /* the other side's last one: it is done */
+	bool heard;		      /* there is one */
 
+	unsigned turns;			       /* of a loop; see vb__perf_rig_is_due */
 	bool sends;			       /* just now */
 	bool awaits_ledger;		       /* which is written without an event */
 	uint64_t ticked_ns, shown_ns, busy_ns; /* coarse: last look around, progress, completion */
@@ -75,11 +78,17 @@ int vb__perf_pong(struct vb__perf_rig *rig, struct vb_error *err);
  */
 int vb__perf_rig_tick(struct vb__perf_rig *rig, struct vb_error *err);
 
+/* Once in a while, counted in turns of a loop: looking at a clock costs more than many of these. */
+static inline bool vb__perf_rig_is_due(struct vb__perf_rig *rig)
+{
+	return ++rig->turns % 32 == 0;
+}
+
 /* The time limit: begins now; VB_ERR_TIMEOUT when it is over. `now_ns` is coarse. */
 void vb__perf_time_start(struct vb__perf_rig *rig);
 int vb__perf_time_check(struct vb__perf_rig *rig, uint64_t now_ns, struct vb_error *err);
 
-/* When nothing was found: a tick and, if `asleep`, sleeps until there may be something. */
+/* When nothing was found: now and then a tick; if `asleep`, always, and sleeps until there may be something. */
 int vb__perf_rig_idle(struct vb__perf_rig *rig, bool asleep, struct vb_error *err);
 
 /* The client's sending is over: says so. */

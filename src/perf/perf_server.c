@@ -160,7 +160,7 @@ static int say_figures(struct vb_perf_server *s, struct vb_error *err)
 			.arrived = vb__perf_rig_arrived(rig),
 			.elapsed_ns = rig->sent_ns > rig->begun_ns ? rig->sent_ns - rig->begun_ns : 0,
 			.cpu_ns = rig->cpu_ns,
-			.wall_ns = rig->wall_ns,
+			.wall_ns = rig->end.ns - rig->begin.ns,
 		},
 	};
 
