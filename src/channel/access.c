@@ -143,7 +143,11 @@ static int look_at(struct checked *c, const struct vb_channel *ch, const struct 
 {
 	int rc;
 
-	*c = (struct checked){ .access = access };
+	/* The pieces are left as they are: to clear room for many would cost more than to check one. */
+	c->access = access;
+	c->count = 0;
+	c->len = 0;
+	c->own = NULL;
 	if (access->kind < VB_PUT || access->kind > VB_PUT_NOTIFY || !access->token)
 		return vb__fail_invalid(err, "access", "there is no such access");
 	rc = measure(c, ch, err);
