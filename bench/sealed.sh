@@ -14,6 +14,20 @@ cipher=(openssl enc -aes-256-ctr -K "$(printf '%064d' 1)" -iv "$(printf '%032d' 
 openssl_recv() { nc -l -N "$pipe_at" $pipe_port < /dev/null | "${cipher[@]}" -d > "$1"; }
 openssl_send() { "${cipher[@]}" -in "$1" | nc -N "$pipe_at" $pipe_port; }
 
+# What no encrypted transfer can do without, and nothing else: as fast as it gets with this CPU and this OpenSSL.
+bare_loop() { "$build/bench/bare_sealed" "$pipe_dir/data" "$@"; }
+
+# How long a transfer of nothing takes, in seconds: most of it is libfabric being loaded. It is in all rates of whole runs.
+start() {
+	local since
+	(plain_recv /dev/null) &
+	until listening; do sleep 0.01; done
+	since=$EPOCHREALTIME
+	(sealed_send /dev/null)
+	wait
+	awk -v s="$since" -v e="$EPOCHREALTIME" 'BEGIN {printf "%.3f\n", e - s}'
+}
+
 # rate NAME [CPUS]: GB/s of a contender with the file, into nothing
 rate() {
 	on=()
@@ -33,6 +47,11 @@ bench_sealed() {
 	pipe_check sealed openssl ssh
 	contest "sealed" GB/s higher 3 rate sealed -- "ssh aes128-gcm" rate ssh
 	contest "sealed" GB/s higher 2 rate sealed -- "openssl enc | nc" rate openssl
+	contest "bare loop: read, AES-256-GCM, TCP" GB/s higher - bare_loop -- "ssh aes128-gcm" rate ssh
+	contest "bare loop: read, AES-256-GCM, TCP" GB/s higher - bare_loop -- "openssl enc | nc" rate openssl
+	contest "sealed" GB/s higher - rate sealed -- "bare loop" bare_loop
+	contest "plain" GB/s higher - rate plain -- "bare loop, plain" bare_loop plain
+	row "sealed, a transfer of nothing" s lower "$(for _ in $(seq "$rounds"); do start; done | median)" - - - -
 	cost sealed 0
 	[ "$(nproc)" -lt 2 ] || cost sealed 0,1
 	ssh_options=()
