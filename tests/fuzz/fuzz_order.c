@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "copy/frame.h"
 #include "copy/order.h"
 #include "fuzz_target.h"
+#include "remote/frame.h"
 
 static void check_order(const uint8_t *data, size_t size)
 {

@@ -45,6 +45,8 @@ const char *tool_name(enum tool tool)
 		return "rdrecv";
 	case RDCP:
 		return "rdcp";
+	case RDPIPE:
+		return "rdpipe";
 	case RDPERF:
 		return "rdperf";
 	}
@@ -255,13 +257,24 @@ static int answer(const struct arguments *a)
 	return EXIT_FILE;
 }
 
-/* What follows "--", and what some options mean together. */
-static int finish_rdcp(struct arguments *a, char **rest)
+/* What follows "--". */
+static int take_places(struct arguments *a, char **rest)
 {
 	int code = -1;
 
 	while (code < 0 && *rest)
 		code = add_place(a, *rest++);
+	if (code < 0 && a->far_path && a->far_path[0] == '-')
+		return arguments_misused(a, "--%s-path: '%.200s' is not a path", tool_name(a->tool),
+					 a->far_path);
+	return code;
+}
+
+/* What some options mean together. */
+static int finish_rdcp(struct arguments *a, char **rest)
+{
+	int code = take_places(a, rest);
+
 	if (a->archive) {
 		a->tree.keep |= VB_KEEP_ARCHIVE;
 		a->tree.recursive = true;

@@ -16,6 +16,7 @@ enum tool {
 	RDSEND = 1,
 	RDRECV = 2,
 	RDCP = 4,
+	RDPIPE = 8,
 	RDPERF = 16,
 };
 
@@ -45,16 +46,20 @@ struct arguments {
 	struct vb_transfer_options options;
 
 	/* rdcp's. */
-	struct list places;	     /* SRC... DST as typed */
+	struct list places;	     /* SRC... DST, or stages, as typed; rdpipe's, too */
 	struct vb_tree_options tree; /* no rules or callbacks; see below */
 	struct list rules;
 	bool archive, sync, checksum; /* what they mean for `tree` is in there */
 	const char *files_from;	      /* "-": stdin */
 	bool from0;
-	const char *rsh, *rdcp_path;
-	struct list ssh_options; /* "-i", "file", ... */
 	bool no_fallback, stats;
 	uint32_t retries;
+
+	/* rdcp's and rdpipe's. */
+	const char *rsh;
+	const char *far_path;	 /* of the tool itself, at far sides */
+	struct list ssh_options; /* "-i", "file", ... */
+	bool no_stdin;		 /* rdpipe's alone */
 
 	/* rdperf's. */
 	struct vb_perf_cell cell; /* without a size */
@@ -64,7 +69,7 @@ struct arguments {
 	struct list runs; /* files to draw as well */
 };
 
-/* "rdsend", "rdrecv", "rdcp", "rdperf". */
+/* "rdsend", "rdrecv", "rdcp", "rdpipe", "rdperf". */
 const char *tool_name(enum tool tool);
 
 /*

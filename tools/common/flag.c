@@ -74,7 +74,7 @@ const struct flag flags[] = {
 	  "starts the far side in place of ssh: 'ssh -l me', 'srun -w', 'docker exec -i', "
 	  "'kubectl exec -i %h --'; HOST and the command are appended, or HOST is put where %h "
 	  "stands; quotes as in the shell, but there is no shell" },
-	{ RDCP, 0, "rdcp-path", "PATH", FLAG_TEXT, FIELD(rdcp_path), 0, 0, "a path",
+	{ RDCP, 0, "rdcp-path", "PATH", FLAG_TEXT, FIELD(far_path), 0, 0, "a path",
 	  "rdcp at the far side, if it is not found there" },
 	{ RDCP, 'P', "port", "PORT", FLAG_SSH, FIELD(ssh_options), 'p', 65535,
 	  "a port from 1 to 65535", "ssh's port" },

@@ -21,20 +21,21 @@
 static void close_fars(struct copier *c, bool at_once)
 {
 	/* Either may be in the middle of passing something on to the other. */
-	if (at_once && c->source.host)
-		link_break(&c->source.link);
-	if (at_once && c->target.host)
-		link_break(&c->target.link);
-	far_close(&c->source, at_once);
-	far_close(&c->target, at_once);
+	if (at_once && c->source.far.host)
+		link_break(&c->source.far.link);
+	if (at_once && c->target.far.host)
+		link_break(&c->target.far.link);
+	copy_far_close(&c->source, at_once);
+	copy_far_close(&c->target, at_once);
 }
 
-static int open_far(struct copier *c, struct far *far, const struct operand *operand,
+static int open_far(struct copier *c, struct copy_far *far, const struct operand *operand,
 		    struct vb_error *err)
 {
-	if (operand->kind != OPERAND_REMOTE || far->host)
+	if (operand->kind != OPERAND_REMOTE || far->far.host)
 		return 0;
-	return far_open(far, c->arguments, operand->host, c->listing, c->news, err, &c->start_code);
+	return copy_far_open(far, c->arguments, operand->host, c->listing, c->news, err,
+			     &c->start_code);
 }
 
 static int open_fars(struct copier *c, struct vb_error *err)

@@ -3,7 +3,7 @@
 #ifndef TOOLS_COPIER_H
 #define TOOLS_COPIER_H
 
-#include "copy/far.h"
+#include "copy/copy_far.h"
 #include "copy/jobs.h"
 
 struct copier {
@@ -14,7 +14,7 @@ struct copier {
 	struct listing *listing;
 
 	/* The far sides, where the sources and the target are; open as long as they have a host. */
-	struct far source, target;
+	struct copy_far source, target;
 	int news; /* see far.h */
 
 	bool was_up;		   /* data has flowed, so it can be done */

@@ -4,41 +4,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/trouble.h"
-#include "copy/addresses.h"
 #include "copy/listed.h"
-
-#define TRY_MS 3000u /* for each address of a host */
-#define TRIES 5u     /* so many such times for all of them: a host may have dozens */
-
-__attribute__((format(printf, 2, 3))) static void say(const struct duty *duty, const char *format,
-						      ...)
-{
-	char text[VB_ERROR_LINE_MAX + 256];
-	va_list args;
-
-	if (!duty->say)
-		return;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	duty->say(duty->arg, text);
-}
+#include "remote/meeting.h"
 
 static struct vb_transfer_options options_of(const struct duty *duty)
 {
 	const struct order *order = duty->order;
 	struct vb_transfer_options options = order->transfer;
 
-	options.key_bytes = SECRET_BYTES;
 	options.stop_fd = duty->stop_fd;
 	options.progress = duty->progress;
 	options.progress_arg = duty->arg;
@@ -188,18 +167,10 @@ static void behind_door(const struct duty *duty, struct ending *ending)
 	struct vb_door *door = NULL;
 
 	ending->phase = PHASE_LISTEN;
-	if (getrandom(invitation.secret, SECRET_BYTES, 0) != SECRET_BYTES) {
-		trouble_errno(&ending->err, VB_ERR_SYSTEM, errno, "getrandom", "");
-		return;
-	}
-	options.key = invitation.secret;
-	options.connection.listener_is_up = true;
-	if (vb_door_open(duty->order->tunnelled ? "127.0.0.1" : NULL, "0", &options, &door,
+	if (meeting_open(&options, duty->order->tunnelled ? "127.0.0.1" : NULL, &door, &invitation,
 			 &ending->err) == 0) {
-		invitation.port = (uint16_t)vb_door_port(door);
-		if (!duty->order->tunnelled)
-			addresses_of_host(&invitation);
-		else if (tunnel_to(duty->link, invitation.port, &tunnel, &ending->err) == 0)
+		if (duty->order->tunnelled &&
+		    tunnel_to(duty->link, invitation.port, &tunnel, &ending->err) == 0)
 			tunnel_slot_set(duty->slot, tunnel);
 		if (ending->err.code == VB_OK) {
 			duty->invite(duty->arg, &invitation);
@@ -215,87 +186,6 @@ static void behind_door(const struct duty *duty, struct ending *ending)
 
 /* ---- The side that connects ---- */
 
-/* Is another address worth a try? */
-static bool may_differ(enum vb_err code)
-{
-	return code != VB_OK && code != VB_ERR_INTERRUPTED && code != VB_ERR_INVALID &&
-	       code != VB_ERR_NOMEM;
-}
-
-static void try_address(const struct duty *duty, const struct address *address, const char *port,
-			const struct vb_transfer_options *options, struct vb_session **session,
-			struct vb_error *err)
-{
-	char line[VB_ERROR_LINE_MAX];
-
-	if (vb_session_connect(address->text, port, options, session, err) == 0)
-		say(duty, "connected to %s port %s%s: %s", address->text, port,
-		    address->rdma    ? ", an RDMA device's"
-		    : address->asked ? ", where ssh has come to"
-				     : "",
-		    vb_session_description(*session));
-	else if (err->code != VB_ERR_INTERRUPTED)
-		say(duty, "no way by %s: %s", address->text,
-		    vb_error_format(err, line, sizeof(line)));
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* The first failure is told: it is of the most likely address. */
-static void try_addresses(const struct duty *duty, const struct invitation *invitation,
-			  const struct vb_transfer_options *options, struct vb_session **session,
-			  struct vb_error *first)
-{
-	uint64_t until = now_ms() + (uint64_t)TRIES * options->connection.connect_timeout_ms;
-	char port[8];
-
-	snprintf(port, sizeof(port), "%u", invitation->port);
-	for (size_t i = 0; i < invitation->address_count && !*session && now_ms() < until; i++) {
-		struct vb_error err = { .code = VB_OK };
-
-		try_address(duty, &invitation->addresses[i], port, options, session, &err);
-		if (first->code == VB_OK || !may_differ(err.code))
-			*first = err;
-		if (err.code != VB_OK && !may_differ(err.code))
-			return;
-	}
-}
-
-static void connect_directly(const struct duty *duty, struct vb_session **session,
-			     struct vb_error *err)
-{
-	struct vb_transfer_options options = options_of(duty);
-	struct invitation invitation = duty->order->invitation;
-
-	options.key = invitation.secret;
-	if (!options.connection.connect_timeout_ms)
-		options.connection.connect_timeout_ms = TRY_MS;
-	addresses_sort(&invitation, options.connection.family,
-		       options.connection.fabric == VB_FABRIC_OFI ? addresses_nowhere
-								  : addresses_route_is_rdma);
-	if (!invitation.address_count)
-		trouble_say(err, VB_ERR_UNREACHABLE, "the host has no address of that kind");
-	try_addresses(duty, &invitation, &options, session, err);
-	/* Where RDMA does not get through, TCP may. */
-	if (!*session && options.connection.fabric == VB_FABRIC_AUTO && may_differ(err->code) &&
-	    addresses_any_rdma()) {
-		options.connection.fabric = VB_FABRIC_OFI;
-		options.connection.device = NULL;
-		try_addresses(duty, &invitation, &options, session, err);
-	}
-	if (*session)
-		err->code = VB_OK;
-	/* It does listen, for it has told us the port. */
-	snprintf(err->hint, sizeof(err->hint), "a firewall may be in the way");
-	explicit_bzero(&invitation, sizeof(invitation));
-}
-
 static void connect_by_tunnel(const struct duty *duty, uint16_t port, struct vb_session **session,
 			      struct vb_error *err)
 {
@@ -304,18 +194,22 @@ static void connect_by_tunnel(const struct duty *duty, uint16_t port, struct vb_
 
 	snprintf(text, sizeof(text), "%u", port);
 	options.key = duty->order->invitation.secret;
+	options.key_bytes = SECRET_BYTES;
 	vb_session_connect("127.0.0.1", text, &options, session, err);
 }
 
 static void to_door(const struct duty *duty, struct ending *ending)
 {
+	const struct meeting_listener listener = { .say = duty->say, .arg = duty->arg };
+	struct vb_transfer_options options = options_of(duty);
 	struct vb_session *session = NULL;
 	struct tunnel *tunnel = NULL;
 	uint16_t port = 0;
 
 	ending->phase = PHASE_CONNECT;
 	if (!duty->order->tunnelled) {
-		connect_directly(duty, &session, &ending->err);
+		meeting_connect(&options, &duty->order->invitation, &listener, &session,
+				&ending->err);
 	} else if (tunnel_listen(duty->link, &tunnel, &port, &ending->err) == 0) {
 		tunnel_slot_set(duty->slot, tunnel);
 		connect_by_tunnel(duty, port, &session, &ending->err);

@@ -60,29 +60,29 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-typedef bool (*reached_fn)(struct far *far);
+typedef bool (*reached_fn)(struct copy_far *far);
 
-static bool has_answered(struct far *far)
+static bool has_answered(struct copy_far *far)
 {
 	struct invitation invitation;
 	struct ending ending;
 
-	return far_has_invited(far, &invitation) || far_has_ended(far, &ending);
+	return copy_far_has_invited(far, &invitation) || copy_far_has_ended(far, &ending);
 }
 
-static bool has_ended(struct far *far)
+static bool has_ended(struct copy_far *far)
 {
 	struct ending ending;
 
-	return far_has_ended(far, &ending);
+	return copy_far_has_ended(far, &ending);
 }
 
 /*
  * Waits until one of both has reached it or is gone; so long, or with -1 for ever. False: that has
  * not come to pass, or we are interrupted. `other` may be NULL.
  */
-static bool await(const struct copier *c, struct far *far, struct far *other, reached_fn reached,
-		  int timeout_ms)
+static bool await(const struct copier *c, struct copy_far *far, struct copy_far *other,
+		  reached_fn reached, int timeout_ms)
 {
 	struct pollfd fds[] = { { .fd = c->news, .events = POLLIN },
 				{ .fd = interrupt_fd(), .events = POLLIN } };
@@ -96,8 +96,8 @@ static bool await(const struct copier *c, struct far *far, struct far *other, re
 			count = 0;
 		if (interrupt_seen())
 			return false;
-		if (reached(far) || far_is_gone(far) ||
-		    (other && (reached(other) || far_is_gone(other))))
+		if (reached(far) || far_is_gone(&far->far) ||
+		    (other && (reached(other) || far_is_gone(&other->far))))
 			return true;
 		if (timeout_ms >= 0 && left <= 0)
 			return false;
@@ -105,15 +105,16 @@ static bool await(const struct copier *c, struct far *far, struct far *other, re
 	}
 }
 
-static void say_gone(struct far *far, struct ending *ending)
+static void say_gone(struct copy_far *far, struct ending *ending)
 {
 	if (interrupt_seen())
 		trouble_say(&ending->err, VB_ERR_INTERRUPTED, "interrupted");
-	else if (far_is_wrong(far))
+	else if (far_is_wrong(&far->far))
 		trouble_say(&ending->err, VB_ERR_PROTOCOL, "rdcp at %s breaks the protocol",
-			    far->host);
+			    far->far.host);
 	else
-		trouble_say(&ending->err, VB_ERR_LOST, "the far side at %s has gone", far->host);
+		trouble_say(&ending->err, VB_ERR_LOST, "the far side at %s has gone",
+			    far->far.host);
 }
 
 /* ---- Verdicts ---- */
@@ -150,21 +151,21 @@ static int peer_ms(const struct copier *c)
 }
 
 /* The far side's own word, for which it is given a moment. Has it ended with this order? */
-static bool hear_out(const struct copier *c, struct far *far, struct ending *ending)
+static bool hear_out(const struct copier *c, struct copy_far *far, struct ending *ending)
 {
 	struct ending theirs;
 	bool failed = ending->err.code != VB_OK;
 
 	if (failed && !has_ended(far))
-		far_stop(far);
+		far_stop(&far->far);
 	await(c, far, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
-	if (far_has_ended(far, &theirs)) {
+	if (copy_far_has_ended(far, &theirs)) {
 		listen_to(ending, &theirs);
 		ending->missing += theirs.missing;
 		return true;
 	}
 	/* It stops when it hears no more from us: then that is what has happened. */
-	if (ending->err.code == VB_ERR_INTERRUPTED && far_is_gone(far))
+	if (ending->err.code == VB_ERR_INTERRUPTED && far_is_gone(&far->far))
 		say_gone(far, ending);
 	return false;
 }
@@ -177,7 +178,7 @@ static void say_note(void *arg, const char *text)
 	console_note("%s", text);
 }
 
-static void run_here(const struct copier *c, const struct order *order, struct far *far,
+static void run_here(const struct copier *c, const struct order *order, struct copy_far *far,
 		     struct ending *ending)
 {
 	int data = order->role == ROLE_SEND ? STDIN_FILENO : STDOUT_FILENO;
@@ -185,7 +186,7 @@ static void run_here(const struct copier *c, const struct order *order, struct f
 		.order = order,
 		.stop_fd = interrupt_fd(),
 		.fd = order->stream ? data : -1,
-		.link = far ? &far->link : NULL,
+		.link = far ? &far->far.link : NULL,
 		.slot = far ? &far->slot : NULL,
 		.arg = c->listing,
 		.say = say_note,
@@ -200,7 +201,7 @@ static void run_here(const struct copier *c, const struct order *order, struct f
 	listing_end(c->listing, ending);
 }
 
-static bool with_far(struct copier *c, struct far *far, enum role far_role, bool tunnelled,
+static bool with_far(struct copier *c, struct copy_far *far, enum role far_role, bool tunnelled,
 		     struct ending *ending)
 {
 	struct order there, here;
@@ -210,13 +211,13 @@ static bool with_far(struct copier *c, struct far *far, enum role far_role, bool
 	    !make_order(&here, c, far_role == ROLE_SEND ? ROLE_RECEIVE : ROLE_SEND, tunnelled)) {
 		trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
 	} else {
-		far_order(far, &there);
+		copy_far_order(far, &there);
 		await(c, far, NULL, has_answered, -1);
 		here.connects = true;
-		if (far_has_invited(far, &here.invitation)) {
+		if (copy_far_has_invited(far, &here.invitation)) {
 			run_here(c, &here, far, ending);
 			usable = hear_out(c, far, ending);
-		} else if (!(usable = far_has_ended(far, ending))) {
+		} else if (!(usable = copy_far_has_ended(far, ending))) {
 			say_gone(far, ending);
 		}
 	}
@@ -228,7 +229,7 @@ static bool with_far(struct copier *c, struct far *far, enum role far_role, bool
 /* ---- Two far sides ---- */
 
 /* All at one far side. */
-static bool within_far(struct copier *c, struct far *far, struct ending *ending)
+static bool within_far(struct copier *c, struct copy_far *far, struct ending *ending)
 {
 	struct order order;
 	bool usable = false;
@@ -238,12 +239,12 @@ static bool within_far(struct copier *c, struct far *far, struct ending *ending)
 	} else {
 		order.tells = true;
 		listing_begin(c->listing, -1);
-		far_order(far, &order);
+		copy_far_order(far, &order);
 		await(c, far, NULL, has_ended, -1);
-		usable = far_has_ended(far, ending);
+		usable = copy_far_has_ended(far, ending);
 		if (!usable)
 			say_gone(far, ending);
-		if (far_has_moved(far))
+		if (copy_far_has_moved(far))
 			ending->phase = PHASE_TRANSFER;
 		listing_end(c->listing, ending);
 	}
@@ -251,11 +252,11 @@ static bool within_far(struct copier *c, struct far *far, struct ending *ending)
 	return usable;
 }
 
-static bool has_failed(struct far *far)
+static bool has_failed(struct copy_far *far)
 {
 	struct ending ending;
 
-	return far_has_ended(far, &ending) ? ending.err.code != VB_OK : far_is_gone(far);
+	return copy_far_has_ended(far, &ending) ? ending.err.code != VB_OK : far_is_gone(&far->far);
 }
 
 /* What both came to: the target's word counts, but where it knows nothing the source's. */
@@ -267,16 +268,16 @@ static bool both_ended(struct copier *c, struct ending *ending)
 	await(c, &c->source, &c->target, has_ended, -1);
 	failed = has_failed(&c->source) || has_failed(&c->target);
 	if (failed && !has_ended(&c->target))
-		far_stop(&c->target);
+		far_stop(&c->target.far);
 	if (failed && !has_ended(&c->source))
-		far_stop(&c->source);
+		far_stop(&c->source.far);
 	await(c, &c->source, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
 	await(c, &c->target, NULL, has_ended, failed ? AFTERWORD_MS : peer_ms(c));
-	source_ended = far_has_ended(&c->source, &source);
-	target_ended = far_has_ended(&c->target, &target);
+	source_ended = copy_far_has_ended(&c->source, &source);
+	target_ended = copy_far_has_ended(&c->target, &target);
 	if (!source_ended || !target_ended) {
-		say_gone(far_is_gone(&c->source) ? &c->source : &c->target, ending);
-		if (far_has_moved(&c->target))
+		say_gone(far_is_gone(&c->source.far) ? &c->source : &c->target, ending);
+		if (copy_far_has_moved(&c->target))
 			ending->phase = PHASE_TRANSFER;
 		return false;
 	}
@@ -303,12 +304,12 @@ static bool between_fars(struct copier *c, bool tunnelled, struct ending *ending
 		to.tells = true;
 		from.connects = true;
 		listing_begin(c->listing, -1);
-		far_order(&c->target, &to);
+		copy_far_order(&c->target, &to);
 		await(c, &c->target, NULL, has_answered, -1);
-		if (far_has_invited(&c->target, &from.invitation)) {
-			far_order(&c->source, &from);
+		if (copy_far_has_invited(&c->target, &from.invitation)) {
+			copy_far_order(&c->source, &from);
 			usable = both_ended(c, ending);
-		} else if (!(usable = far_has_ended(&c->target, ending))) {
+		} else if (!(usable = copy_far_has_ended(&c->target, ending))) {
 			say_gone(&c->target, ending);
 		}
 		listing_end(c->listing, ending);

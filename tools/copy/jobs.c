@@ -69,8 +69,6 @@ static int check_options(const struct jobs *jobs, const struct arguments *a)
 					 "--files-from takes one SRC, which its paths are below");
 	if (a->tree.delete_others && jobs->count > 1)
 		return arguments_misused(a, "--delete takes sources of one host only");
-	if (a->rdcp_path && a->rdcp_path[0] == '-')
-		return arguments_misused(a, "--rdcp-path: '%.200s' is not a path", a->rdcp_path);
 	return -1;
 }
 

@@ -4,7 +4,7 @@
 #define TOOLS_JOBS_H
 
 #include "common/arguments.h"
-#include "copy/operand.h"
+#include "remote/operand.h"
 
 struct job {
 	const struct operand *from; /* its kind and host count */

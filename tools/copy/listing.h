@@ -5,7 +5,7 @@
 
 #include "common/arguments.h"
 #include "common/progress.h"
-#include "copy/message.h"
+#include "copy/ending.h"
 
 struct listing {
 	bool names; /* of all that is copied, not of failures only */

@@ -47,41 +47,6 @@ static void set_flags(struct order *order, unsigned flags)
 	order->tells = flags & ORDER_TELLS;
 }
 
-static void pack_transfer(struct pack *pack, const struct vb_transfer_options *options)
-{
-	pack_number(pack, options->connection.fabric, 1);
-	pack_number(pack, options->connection.wireup, 1);
-	pack_number(pack, (uint64_t)options->connection.family, 2);
-	pack_number(pack, options->connection.connect_timeout_ms, 4);
-	pack_number(pack, options->connection.peer_timeout_ms, 4);
-	pack_number(pack, options->block_bytes, 4);
-	pack_number(pack, options->window_blocks, 4);
-	pack_number(pack, options->rails, 4);
-	pack_number(pack, options->workers, 4);
-	pack_number(pack, options->max_bytes_per_second, 8);
-	pack_number(pack, options->direct, 1);
-	pack_number(pack, options->encrypt, 1);
-	pack_number(pack, (uint64_t)(options->compress - VB_COMPRESS_NEVER), 1);
-}
-
-static void unpack_transfer(struct unpack *unpack, struct vb_transfer_options *options)
-{
-	options->connection.fabric = (enum vb_fabric)unpack_upto(unpack, 1, VB_FABRIC_OFI);
-	options->connection.wireup = (enum vb_wireup)unpack_upto(unpack, 1, VB_WIREUP_TCP);
-	options->connection.family = (int)unpack_number(unpack, 2);
-	options->connection.connect_timeout_ms = (uint32_t)unpack_number(unpack, 4);
-	options->connection.peer_timeout_ms = (uint32_t)unpack_number(unpack, 4);
-	options->block_bytes = (uint32_t)unpack_number(unpack, 4);
-	options->window_blocks = (uint32_t)unpack_number(unpack, 4);
-	options->rails = (uint32_t)unpack_number(unpack, 4);
-	options->workers = (uint32_t)unpack_number(unpack, 4);
-	options->max_bytes_per_second = unpack_number(unpack, 8);
-	options->direct = (enum vb_direct)unpack_upto(unpack, 1, VB_DIRECT_NEVER);
-	options->encrypt = (enum vb_encrypt)unpack_upto(unpack, 1, VB_ENCRYPT_NEVER);
-	options->compress = (int)unpack_upto(unpack, 1, VB_COMPRESS_MAX - VB_COMPRESS_NEVER) +
-			    VB_COMPRESS_NEVER;
-}
-
 void order_pack(struct pack *pack, const struct order *order)
 {
 	pack_number(pack, (uint64_t)order->role, 1);
@@ -89,7 +54,7 @@ void order_pack(struct pack *pack, const struct order *order)
 	pack_number(pack, (unsigned)order->verbosity + 1u, 1);
 	pack_number(pack, order->tree.keep, 4);
 	pack_number(pack, (uint64_t)order->tree.select, 1);
-	pack_transfer(pack, &order->transfer);
+	transfer_pack(pack, &order->transfer);
 	pack_list(pack, &order->paths);
 	pack_list(pack, &order->listed);
 	pack_text(pack, order->target);
@@ -107,7 +72,7 @@ bool order_unpack(struct order *order, const void *bytes, size_t len)
 	order->verbosity = (int)unpack_number(&unpack, 1) - 1;
 	order->tree.keep = (unsigned)unpack_number(&unpack, 4);
 	order->tree.select = (enum vb_select)unpack_upto(&unpack, 1, VB_SELECT_DIFFERENT);
-	unpack_transfer(&unpack, &order->transfer);
+	transfer_unpack(&unpack, &order->transfer);
 	unpack_list(&unpack, &order->paths);
 	unpack_list(&unpack, &order->listed);
 	order->target = unpack_new_text(&unpack);

@@ -7,7 +7,7 @@
 #define TOOLS_ORDER_H
 
 #include "common/list.h"
-#include "copy/message.h"
+#include "copy/ending.h"
 
 enum role {
 	ROLE_SEND = 1,

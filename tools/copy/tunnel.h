@@ -17,7 +17,7 @@
 
 #include <verbatim/error.h>
 
-#include "copy/link.h"
+#include "remote/link.h"
 
 struct tunnel;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which addresses are tried, and in which order. */
-#include "copy/addresses.h"
+#include "remote/addresses.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames: whole ones, pieces, and what is none. */
-#include "copy/frame.h"
+#include "remote/frame.h"
 
 #include <string.h>
 
@@ -43,16 +43,18 @@ static void a_hello_is_known_from_its_first_byte_on(void **state)
 	uint8_t hello[FRAME_HELLO_BYTES];
 
 	(void)state;
-	frame_hello(hello);
+	frame_hello(hello, RDCP);
 	for (size_t len = 0; len <= sizeof(hello); len++)
-		assert_true(frame_hello_begins(hello, len));
-	assert_int_equal(frame_hello_version(hello), FRAME_VERSION);
+		assert_true(frame_hello_begins(hello, len, RDCP));
+	assert_int_equal(frame_hello_version(hello, RDCP), FRAME_VERSION);
+	assert_int_equal(frame_hello_version(hello, RDPIPE), 0);
+	assert_false(frame_hello_begins(hello, 3, RDPIPE));
 	hello[8] = 7;
-	assert_int_equal(frame_hello_version(hello), 7);
+	assert_int_equal(frame_hello_version(hello, RDCP), 7);
 	hello[3] ^= 1;
-	assert_true(frame_hello_begins(hello, 3));
-	assert_false(frame_hello_begins(hello, 4));
-	assert_int_equal(frame_hello_version(hello), 0);
+	assert_true(frame_hello_begins(hello, 3, RDCP));
+	assert_false(frame_hello_begins(hello, 4, RDCP));
+	assert_int_equal(frame_hello_version(hello, RDCP), 0);
 }
 
 int main(void)

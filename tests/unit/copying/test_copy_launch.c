@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command that starts a far side. */
-#include "copy/launch.h"
+#include "remote/launch.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ static size_t find(const struct list *words, const char *word)
 
 static void ssh_gets_its_options_before_the_host(void **state)
 {
-	struct arguments a = { .options.connection.family = AF_INET6 };
+	struct arguments a = { .tool = RDCP, .options.connection.family = AF_INET6 };
 	struct list words = { 0 };
 	bool by_ssh = false;
 
@@ -41,7 +41,7 @@ static void ssh_gets_its_options_before_the_host(void **state)
 
 static void another_command_gets_host_and_words_only(void **state)
 {
-	struct arguments a = { .rsh = "docker exec -i", .rdcp_path = "/opt/rdcp" };
+	struct arguments a = { .tool = RDCP, .rsh = "docker exec -i", .far_path = "/opt/rdcp" };
 	struct list words = { 0 };
 	bool by_ssh = true;
 
@@ -62,7 +62,7 @@ static void another_command_gets_host_and_words_only(void **state)
 
 static void ssh_is_known_by_its_name(void **state)
 {
-	struct arguments a = { .rsh = "/usr/bin/ssh -v" };
+	struct arguments a = { .tool = RDCP, .rsh = "/usr/bin/ssh -v" };
 	struct list words = { 0 };
 	bool by_ssh = false;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages: what was packed comes out again, and nothing else does. */
-#include "copy/message.h"
+#include "copy/ending.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SRC and DST as people write them. */
-#include "copy/operand.h"
+#include "remote/operand.h"
 
 #include "suite.h"
 

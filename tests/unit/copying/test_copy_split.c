@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words of a command, as a shell would split them, with nothing substituted. */
-#include "copy/split.h"
+#include "remote/split.h"
 
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operands. As scp understands them: a slash before the first colon makes a path of it. */
-#include "copy/operand.h"
+#include "remote/operand.h"
 
 #include <stdio.h>
 #include <stdlib.h>

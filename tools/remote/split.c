@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Splitting. Quotes and backslashes count; nothing is substituted. */
-#include "copy/split.h"
+#include "remote/split.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

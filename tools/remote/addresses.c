@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses. Which of them is connected to in the end, is tried out elsewhere. */
-#include "copy/addresses.h"
+#include "remote/addresses.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames: what rdcp and the `rdcp --server` that ssh has started say to each
- * other over its stdin and stdout. Pure: bytes only.
+ * other over its stdin and stdout, and rdpipe and `rdpipe --server` likewise.
+ * Pure: bytes only.
  *
- * Both begin with a hello. Then follow frames: the payload's length in four
- * bytes, the kind in one, the payload.
+ * Both begin with a hello, in which each tool has its own name. Then follow
+ * frames: the payload's length in four bytes, the kind in one, the payload.
  */
 #ifndef TOOLS_FRAME_H
 #define TOOLS_FRAME_H
@@ -12,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "common/arguments.h"
 
 #define FRAME_HELLO_BYTES 12u
 #define FRAME_VERSION 2u
@@ -23,10 +26,10 @@ enum frame_kind {
 
 	/* From the client. */
 	FRAME_ORDER_PART, /* an order longer than a frame begins with these */
-	FRAME_ORDER,	  /* its end: copy/order.h */
+	FRAME_ORDER,	  /* its end: copy/order.h, pipe/stage_order.h */
 	FRAME_STOP,	  /* what was ordered is not wanted any more */
 
-	/* From the server; copy/message.h. */
+	/* From the server; remote/message.h. */
 	FRAME_INVITATION, /* the door is open */
 	FRAME_NOTE,
 	FRAME_EVENT,
@@ -39,16 +42,22 @@ enum frame_kind {
 	FRAME_CREDIT,
 	FRAME_SHUT,
 	FRAME_ABORT,
-	FRAME_LAST = FRAME_ABORT,
+
+	/* rdpipe's; pipe/stage_order.h. */
+	FRAME_ONWARD, /* from the client: where to connect to */
+	FRAME_READY,  /* from the server: all connections are made */
+	FRAME_BEGIN,  /* from the client: everybody is ready */
+	FRAME_LAST = FRAME_BEGIN,
 };
 
-void frame_hello(uint8_t to[FRAME_HELLO_BYTES]);
+/* RDCP's or RDPIPE's. */
+void frame_hello(uint8_t to[FRAME_HELLO_BYTES], enum tool tool);
 
-/* The other's version; 0 if this is no hello. */
-uint32_t frame_hello_version(const uint8_t from[FRAME_HELLO_BYTES]);
+/* The other's version; 0 if this is no hello of that tool's. */
+uint32_t frame_hello_version(const uint8_t from[FRAME_HELLO_BYTES], enum tool tool);
 
 /* Do these first bytes, up to FRAME_HELLO_BYTES, look like a hello so far? */
-int frame_hello_begins(const uint8_t *from, size_t len);
+int frame_hello_begins(const uint8_t *from, size_t len, enum tool tool);
 
 void frame_head(uint8_t to[FRAME_HEAD], enum frame_kind kind, size_t len);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages. Texts stay as they came: whoever prints them makes them harmless. */
-#include "copy/message.h"
+#include "remote/message.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -40,7 +40,7 @@ void invitation_unpack(struct unpack *unpack, struct invitation *invitation)
 	}
 }
 
-static void error_pack(struct pack *pack, const struct vb_error *err)
+void error_pack(struct pack *pack, const struct vb_error *err)
 {
 	pack_number(pack, (uint64_t)-err->code, 2);
 	pack_number(pack, (uint64_t)err->native_kind, 1);
@@ -51,7 +51,7 @@ static void error_pack(struct pack *pack, const struct vb_error *err)
 	pack_text(pack, err->hint);
 }
 
-static void error_unpack(struct unpack *unpack, struct vb_error *err)
+void error_unpack(struct unpack *unpack, struct vb_error *err)
 {
 	err->code = (enum vb_err) - (int)unpack_upto(unpack, 2, 1000);
 	err->native_kind = (enum vb_native)unpack_upto(unpack, 1, VB_NATIVE_TLS);
@@ -60,42 +60,6 @@ static void error_unpack(struct unpack *unpack, struct vb_error *err)
 	unpack_text(unpack, err->object, sizeof(err->object));
 	unpack_text(unpack, err->cause, sizeof(err->cause));
 	unpack_text(unpack, err->hint, sizeof(err->hint));
-}
-
-/* A plain row of numbers, here and there the same. */
-#define REPORT_NUMBERS (sizeof(struct vb_tree_report) / sizeof(uint64_t))
-
-void ending_pack(struct pack *pack, const struct ending *ending)
-{
-	uint64_t numbers[REPORT_NUMBERS];
-
-	memcpy(numbers, &ending->report, sizeof(numbers));
-	pack_number(pack, (uint64_t)ending->phase, 1);
-	error_pack(pack, &ending->err);
-	pack_number(pack, REPORT_NUMBERS, 1);
-	for (size_t i = 0; i < REPORT_NUMBERS; i++)
-		pack_number(pack, numbers[i], 8);
-	pack_number(pack, ending->missing, 8);
-	pack_text(pack, ending->peer);
-	pack_text(pack, ending->description);
-	pack_text(pack, ending->cipher);
-}
-
-void ending_unpack(struct unpack *unpack, struct ending *ending)
-{
-	uint64_t numbers[REPORT_NUMBERS];
-
-	ending->phase = (enum phase)unpack_upto(unpack, 1, PHASE_TRANSFER);
-	error_unpack(unpack, &ending->err);
-	if (unpack_number(unpack, 1) != REPORT_NUMBERS)
-		unpack->failed = true;
-	for (size_t i = 0; i < REPORT_NUMBERS; i++)
-		numbers[i] = unpack_number(unpack, 8);
-	memcpy(&ending->report, numbers, sizeof(numbers));
-	ending->missing = unpack_number(unpack, 8);
-	unpack_text(unpack, ending->peer, sizeof(ending->peer));
-	unpack_text(unpack, ending->description, sizeof(ending->description));
-	unpack_text(unpack, ending->cipher, sizeof(ending->cipher));
 }
 
 void note_pack(struct pack *pack, const struct note *note)
@@ -108,32 +72,6 @@ void note_unpack(struct unpack *unpack, struct note *note)
 {
 	note->level = (enum vb_log_level)unpack_upto(unpack, 1, VB_LOG_DEBUG);
 	unpack_text(unpack, note->text, sizeof(note->text));
-}
-
-void event_pack(struct pack *pack, const struct vb_tree_event *event)
-{
-	static const struct vb_error none;
-
-	pack_number(pack, (uint64_t)event->happening, 1);
-	pack_number(pack, event->at_peer, 1);
-	pack_text(pack, event->path);
-	pack_number(pack, event->mode, 4);
-	pack_number(pack, event->bytes, 8);
-	error_pack(pack, event->failure ? event->failure : &none);
-}
-
-void event_unpack(struct unpack *unpack, struct happening *happening)
-{
-	struct vb_tree_event *event = &happening->event;
-
-	event->happening = (enum vb_tree_happening)unpack_upto(unpack, 1, VB_TREE_VANISHED);
-	event->at_peer = unpack_bool(unpack);
-	unpack_text(unpack, happening->path, sizeof(happening->path));
-	event->path = happening->path;
-	event->mode = (mode_t)unpack_number(unpack, 4);
-	event->bytes = unpack_number(unpack, 8);
-	error_unpack(unpack, &happening->failure);
-	event->failure = happening->failure.code == VB_OK ? NULL : &happening->failure;
 }
 
 void progress_pack(struct pack *pack, const struct vb_progress *progress)
@@ -160,4 +98,39 @@ void progress_unpack(struct unpack *unpack, struct vb_progress *progress)
 	progress->total_files = unpack_number(unpack, 8);
 	progress->counting = unpack_bool(unpack);
 	unpack_text(unpack, progress->name, sizeof(progress->name));
+}
+
+void transfer_pack(struct pack *pack, const struct vb_transfer_options *options)
+{
+	pack_number(pack, options->connection.fabric, 1);
+	pack_number(pack, options->connection.wireup, 1);
+	pack_number(pack, (uint64_t)options->connection.family, 2);
+	pack_number(pack, options->connection.connect_timeout_ms, 4);
+	pack_number(pack, options->connection.peer_timeout_ms, 4);
+	pack_number(pack, options->block_bytes, 4);
+	pack_number(pack, options->window_blocks, 4);
+	pack_number(pack, options->rails, 4);
+	pack_number(pack, options->workers, 4);
+	pack_number(pack, options->max_bytes_per_second, 8);
+	pack_number(pack, options->direct, 1);
+	pack_number(pack, options->encrypt, 1);
+	pack_number(pack, (uint64_t)(options->compress - VB_COMPRESS_NEVER), 1);
+}
+
+void transfer_unpack(struct unpack *unpack, struct vb_transfer_options *options)
+{
+	options->connection.fabric = (enum vb_fabric)unpack_upto(unpack, 1, VB_FABRIC_OFI);
+	options->connection.wireup = (enum vb_wireup)unpack_upto(unpack, 1, VB_WIREUP_TCP);
+	options->connection.family = (int)unpack_number(unpack, 2);
+	options->connection.connect_timeout_ms = (uint32_t)unpack_number(unpack, 4);
+	options->connection.peer_timeout_ms = (uint32_t)unpack_number(unpack, 4);
+	options->block_bytes = (uint32_t)unpack_number(unpack, 4);
+	options->window_blocks = (uint32_t)unpack_number(unpack, 4);
+	options->rails = (uint32_t)unpack_number(unpack, 4);
+	options->workers = (uint32_t)unpack_number(unpack, 4);
+	options->max_bytes_per_second = unpack_number(unpack, 8);
+	options->direct = (enum vb_direct)unpack_upto(unpack, 1, VB_DIRECT_NEVER);
+	options->encrypt = (enum vb_encrypt)unpack_upto(unpack, 1, VB_ENCRYPT_NEVER);
+	options->compress = (int)unpack_upto(unpack, 1, VB_COMPRESS_MAX - VB_COMPRESS_NEVER) +
+			    VB_COMPRESS_NEVER;
 }

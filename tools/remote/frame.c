@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames. */
-#include "copy/frame.h"
+#include "remote/frame.h"
 
 #include <string.h>
 
-/* What no shell prints by itself, and what does not survive a change of line ends. */
-static const uint8_t magic[8] = { 'V', 'B', 'r', 'd', 'c', 'p', 0x1a, '\n' };
+#define MAGIC_BYTES 8u
 
-void frame_hello(uint8_t to[FRAME_HELLO_BYTES])
+/* What no shell prints by itself, and what does not survive a change of line ends. */
+static const uint8_t *magic_of(enum tool tool)
 {
-	memcpy(to, magic, sizeof(magic));
-	for (size_t i = 0; i < 4; i++)
-		to[sizeof(magic) + i] = (uint8_t)(FRAME_VERSION >> 8 * i);
+	static const uint8_t copy[MAGIC_BYTES] = { 'V', 'B', 'r', 'd', 'c', 'p', 0x1a, '\n' };
+	static const uint8_t pipe[MAGIC_BYTES] = { 'V', 'B', 'p', 'i', 'p', 'e', 0x1a, '\n' };
+
+	return tool == RDCP ? copy : pipe;
 }
 
-int frame_hello_begins(const uint8_t *from, size_t len)
+void frame_hello(uint8_t to[FRAME_HELLO_BYTES], enum tool tool)
 {
-	return memcmp(from, magic, len < sizeof(magic) ? len : sizeof(magic)) == 0;
+	memcpy(to, magic_of(tool), MAGIC_BYTES);
+	for (size_t i = 0; i < 4; i++)
+		to[MAGIC_BYTES + i] = (uint8_t)(FRAME_VERSION >> 8 * i);
+}
+
+int frame_hello_begins(const uint8_t *from, size_t len, enum tool tool)
+{
+	return memcmp(from, magic_of(tool), len < MAGIC_BYTES ? len : MAGIC_BYTES) == 0;
 }
 
 static uint32_t number(const uint8_t *at)
@@ -25,9 +33,9 @@ static uint32_t number(const uint8_t *at)
 	       (uint32_t)at[3] << 24;
 }
 
-uint32_t frame_hello_version(const uint8_t from[FRAME_HELLO_BYTES])
+uint32_t frame_hello_version(const uint8_t from[FRAME_HELLO_BYTES], enum tool tool)
 {
-	return frame_hello_begins(from, sizeof(magic)) ? number(from + sizeof(magic)) : 0;
+	return frame_hello_begins(from, MAGIC_BYTES, tool) ? number(from + MAGIC_BYTES) : 0;
 }
 
 void frame_head(uint8_t to[FRAME_HEAD], enum frame_kind kind, size_t len)

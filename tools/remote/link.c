@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links. What the frames mean is not known here. */
-#include "copy/link.h"
+#include "remote/link.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "copy/frame.h"
-#include "copy/pack.h"
+#include "remote/frame.h"
+#include "remote/pack.h"
 
 /* What came, by the thread that reads: it must not wait for another frame. FRAME_NONE: no more will. */
 typedef void (*link_fn)(void *arg, const struct frame *frame);

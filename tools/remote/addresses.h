@@ -3,7 +3,7 @@
 #ifndef TOOLS_ADDRESSES_H
 #define TOOLS_ADDRESSES_H
 
-#include "copy/message.h"
+#include "remote/message.h"
 
 /*
  * Fills in the addresses of this host: the one that ssh came to, those of RDMA devices, the others;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packing and unpacking. What the fields mean is not known here. */
-#include "copy/pack.h"
+#include "remote/pack.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launching. What is said after the hellos is not known here. */
-#include "copy/launch.h"
+#include "remote/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,13 +19,13 @@
 #include "common/printable.h"
 #include "common/spawn.h"
 #include "common/trouble.h"
-#include "copy/frame.h"
-#include "copy/split.h"
+#include "remote/frame.h"
+#include "remote/split.h"
 
 #define ENDING_MS 2000 /* for an exit status, when its output has ended */
 #define GRACE_MS 500   /* between SIGTERM and SIGKILL */
 #define STEP_MS 5
-#define CHATTER_MAX 65536u /* what a shell may print before rdcp says hello */
+#define CHATTER_MAX 65536u /* what a shell may print before there is a hello */
 
 /* ---- The command ---- */
 
@@ -96,7 +96,7 @@ const char *launch_words(struct list *words, const struct arguments *a, const ch
 		failed = add_ssh_options(words, a);
 	if (*by_ssh || !put_host(words, host))
 		failed |= list_add(words, host);
-	failed |= list_add(words, a->rdcp_path ? a->rdcp_path : "rdcp");
+	failed |= list_add(words, a->far_path ? a->far_path : tool_name(a->tool));
 	failed |= list_add(words, "--server");
 	return failed ? "out of memory" : NULL;
 }
@@ -197,10 +197,15 @@ static size_t get(const struct launch *launch, void *to, size_t room, int timeou
 	return n > 0 ? (size_t)n : 0;
 }
 
-static int no_hello(struct launch *launch, const char *host, struct vb_error *err,
+static void hint_at_path(struct vb_error *err, const char *tool)
+{
+	snprintf(err->hint, sizeof(err->hint),
+		 "install Verbatim there, or say with --%s-path where it is", tool);
+}
+
+static int no_hello(struct launch *launch, const char *tool, const char *host, struct vb_error *err,
 		    enum exit_code *code)
 {
-	static const char install[] = "install Verbatim there, or say with --rdcp-path where it is";
 	int status = launch_end(launch, interrupt_seen() ? 0 : ENDING_MS);
 	int result;
 
@@ -219,34 +224,36 @@ static int no_hello(struct launch *launch, const char *host, struct vb_error *er
 	}
 	*code = status == 126 ? EXIT_NOT_RUN : EXIT_NOT_FOUND;
 	if (status == 126)
-		result = trouble_say(err, VB_ERR_REFUSED, "%s: rdcp there may not be run", host);
+		result =
+			trouble_say(err, VB_ERR_REFUSED, "%s: %s there may not be run", host, tool);
 	else if (status == 127)
-		result = trouble_say(err, VB_ERR_REFUSED, "%s: rdcp was not found there", host);
+		result = trouble_say(err, VB_ERR_REFUSED, "%s: %s was not found there", host, tool);
 	else
 		result = trouble_say(err, VB_ERR_REFUSED,
-				     "%s: rdcp there did not start (exit status %d)", host, status);
-	snprintf(err->hint, sizeof(err->hint), "%s", install);
+				     "%s: %s there did not start (exit status %d)", host, tool,
+				     status);
+	hint_at_path(err, tool);
 	return result;
 }
 
 /* A shell may greet before the hello. If there is no hello, its first line tells where to look. */
-static int only_chatter(struct launch *launch, const char *line, const char *host,
+static int only_chatter(struct launch *launch, const char *tool, const char *line, const char *host,
 			struct vb_error *err)
 {
 	char shown[200];
 
 	launch_end(launch, ENDING_MS);
-	trouble_say(err, VB_ERR_PROTOCOL, "%s: the far side says \"%s\" and no hello of rdcp's",
-		    host, printable(shown, sizeof(shown), line));
-	snprintf(
-		err->hint, sizeof(err->hint),
-		"rdcp must be installed there, and its shell should print nothing: see its .bashrc");
+	trouble_say(err, VB_ERR_PROTOCOL, "%s: the far side says \"%s\" and no hello of %s's", host,
+		    printable(shown, sizeof(shown), line), tool);
+	snprintf(err->hint, sizeof(err->hint),
+		 "%s must be installed there, and its shell should print nothing: see its .bashrc",
+		 tool);
 	return VB_ERR_PROTOCOL;
 }
 
 /* Reads on until the last bytes are a hello. `line` gets the first that was something else. */
-static bool find_hello(const struct launch *launch, uint8_t hello[FRAME_HELLO_BYTES], char *line,
-		       size_t room)
+static bool find_hello(const struct launch *launch, enum tool tool,
+		       uint8_t hello[FRAME_HELLO_BYTES], char *line, size_t room)
 {
 	size_t len = 0, said = 0, begins = 0;
 
@@ -257,7 +264,7 @@ static bool find_hello(const struct launch *launch, uint8_t hello[FRAME_HELLO_BY
 			break;
 		len += n;
 		for (begins = 0; begins < len; begins++) {
-			if (frame_hello_begins(hello + begins, len - begins))
+			if (frame_hello_begins(hello + begins, len - begins, tool))
 				break;
 			if (said < room - 1)
 				line[said] = (char)hello[begins];
@@ -272,31 +279,31 @@ static bool find_hello(const struct launch *launch, uint8_t hello[FRAME_HELLO_BY
 	return false;
 }
 
-static int exchange_hellos(struct launch *launch, const char *host, struct vb_error *err,
-			   enum exit_code *code)
+static int exchange_hellos(struct launch *launch, enum tool tool, const char *host,
+			   struct vb_error *err, enum exit_code *code)
 {
+	const char *name = tool_name(tool);
 	uint8_t hello[FRAME_HELLO_BYTES];
 	char line[160] = "";
 	bool found;
 
-	frame_hello(hello);
+	frame_hello(hello, tool);
 	*code = EXIT_PROTOCOL;
 	if (write(launch->out, hello, sizeof(hello)) < 0 && errno != EPIPE)
 		return trouble_errno(err, VB_ERR_IO, errno, "write to", host);
-	found = find_hello(launch, hello, line, sizeof(line));
+	found = find_hello(launch, tool, hello, line, sizeof(line));
 	line[strcspn(line, "\r\n")] = '\0';
 	if (!found && *line && !interrupt_seen())
-		return only_chatter(launch, line, host, err);
+		return only_chatter(launch, name, line, host, err);
 	if (!found)
-		return no_hello(launch, host, err, code);
+		return no_hello(launch, name, host, err, code);
 	if (*line)
 		console_note("%s: its shell prints \"%s\" first; it should be quiet", host, line);
-	if (frame_hello_version(hello) != FRAME_VERSION)
-		return trouble_say(
-			err, VB_ERR_VERSION,
-			"%s: rdcp there speaks version %u, this one %u; install the same "
-			"version of Verbatim",
-			host, frame_hello_version(hello), FRAME_VERSION);
+	if (frame_hello_version(hello, tool) != FRAME_VERSION)
+		return trouble_say(err, VB_ERR_VERSION,
+				   "%s: %s there speaks version %u, this one %u; install the same "
+				   "version of Verbatim",
+				   host, name, frame_hello_version(hello, tool), FRAME_VERSION);
 	return 0;
 }
 
@@ -316,7 +323,7 @@ int launch_start(struct launch *launch, const struct arguments *a, const char *h
 		       : run(launch, words.item, err);
 	list_free(&words);
 	if (result == 0)
-		result = exchange_hellos(launch, host, err, code);
+		result = exchange_hellos(launch, a->tool, host, err, code);
 	if (result == 0)
 		*code = EXIT_OK;
 	else
