@@ -70,6 +70,10 @@ _verbatim_argument() {
 			_verbatim_files "$3"
 		fi
 		;;
+	rdpipe:*)
+		[[ $3 == *:* ]] || COMPREPLY=($(compgen -S : -W "$(_verbatim_hosts)" -- "$3"))
+		compopt -o nospace 2>/dev/null
+		;;
 	rdsend:*) [ "$2" -lt $((4 - $4)) ] || _verbatim_files "$3" ;;
 	rdrecv:*) [ "$2" -lt $((3 - $4)) ] || _verbatim_files "$3" ;;
 	esac
@@ -107,4 +111,4 @@ _verbatim() {
 	fi
 }
 
-complete -F _verbatim rdsend rdrecv rdcp rdinfo rdperf
+complete -F _verbatim rdsend rdrecv rdcp rdpipe rdinfo rdperf

@@ -50,7 +50,7 @@ end
 set -l tool (string replace -r '\.fish$' '' -- (status basename))
 __verbatim_options $tool
 switch $tool
-    case rdcp
+    case rdcp rdpipe
         complete -c $tool -a '(__fish_print_hostnames):'
     case rdsend rdinfo rdperf
         complete -c $tool -a '(__fish_print_hostnames)'

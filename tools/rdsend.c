@@ -23,15 +23,15 @@ static int send_command(struct vb_session *session, char *const *argv, struct ou
 {
 	struct command command;
 	struct vb_error start_err;
-	struct vb_input input = { .at_end = command_at_end, .at_end_arg = &command };
+	struct vb_input input = { .at_end = command_drained, .at_end_arg = &command };
 	int result;
 
-	if (command_start(&command, argv, COMMAND_READ, &start_err) != 0)
+	if (command_start(&command, argv, COMMAND_READ, NULL, &start_err) != 0)
 		input = (struct vb_input){ .path = "/dev/null",
 					   .at_end = not_started,
 					   .at_end_arg = &start_err };
 	else
-		input.fd = command.pipe;
+		input.fd = command.from;
 	result = vb_session_send(session, &input, &outcome->report, &outcome->err);
 	command_finish(&command, result, &outcome->err);
 	return result;

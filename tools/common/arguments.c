@@ -128,10 +128,10 @@ static int add_place(struct arguments *a, const char *word)
 	return EXIT_MEMORY;
 }
 
-/* rdcp's are any number, the others' few. */
+/* rdcp's and rdpipe's are any number, the others' few. */
 static int take_word(struct arguments *a, struct words *words, char *word)
 {
-	if (a->tool == RDCP)
+	if (a->tool & (RDCP | RDPIPE))
 		return add_place(a, word);
 	add_word(words, word);
 	return -1;
@@ -362,6 +362,8 @@ int arguments_parse(struct arguments *a, enum tool tool, bool have_key, int argc
 		return answer(a);
 	if (tool == RDPERF)
 		return finish_perf(a, &words, argv + optind);
+	if (tool == RDPIPE)
+		return take_places(a, argv + optind);
 	return tool == RDCP ? finish_rdcp(a, argv + optind)
 			    : finish_pipe(a, &words, have_key, argv);
 }

@@ -87,49 +87,78 @@ static void name_it(struct command *command, char *const *argv)
 		memcpy(command->name + sizeof(command->name) - 4, "...", 4);
 }
 
-/* Has the library left `pipe` open? The spare one shows what it was, if the number was used again. */
-static bool pipe_is_ours(const struct command *command)
+/* Has the library left `to` open? The spare one shows what it was, if the number was used again. */
+static bool still_ours(const struct command *command)
 {
-	struct stat pipe, spare;
+	struct stat to, spare;
 
-	return command->role == COMMAND_READ ||
-	       (fstat(command->pipe, &pipe) == 0 && fstat(command->spare, &spare) == 0 &&
-		pipe.st_dev == spare.st_dev && pipe.st_ino == spare.st_ino);
+	return fstat(command->to, &to) == 0 && fstat(command->spare, &spare) == 0 &&
+	       to.st_dev == spare.st_dev && to.st_ino == spare.st_ino;
 }
 
 static void close_pipes(struct command *command)
 {
-	if (command->pipe >= 0 && pipe_is_ours(command))
-		close(command->pipe);
+	if (command->from >= 0)
+		close(command->from);
+	if (command->to >= 0 && still_ours(command))
+		close(command->to);
 	if (command->spare >= 0)
 		close(command->spare);
-	command->pipe = command->spare = -1;
+	command->from = command->to = command->spare = -1;
 }
 
-int command_start(struct command *command, char *const *argv, enum command_role role,
+/* A pipe with one end for the command, as its `as`, and the other for us. 0 or an errno. */
+static int lay_pipe(int *ours, struct spawn_fd *theirs, int as)
+{
+	int ends[2], mine = as == STDIN_FILENO;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return errno;
+	/* Fewer switches; where it may not be, never mind. */
+	fcntl(ends[mine], F_SETPIPE_SZ, 1 << 20);
+	*ours = ends[mine];
+	*theirs = (struct spawn_fd){ .fd = ends[!mine], .as = as };
+	return 0;
+}
+
+static int lay_pipes(struct command *command, unsigned roles, struct spawn_fd fds[2], size_t *count)
+{
+	int errnum = 0;
+
+	if (roles & COMMAND_READ) {
+		errnum = lay_pipe(&command->from, &fds[*count], STDOUT_FILENO);
+		*count += !errnum;
+	}
+	if (!errnum && roles & COMMAND_FEED) {
+		errnum = lay_pipe(&command->to, &fds[*count], STDIN_FILENO);
+		*count += !errnum;
+		if (!errnum) {
+			command->spare = fcntl(command->to, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+			errnum = command->spare < 0 ? errno : 0;
+		}
+	}
+	return errnum;
+}
+
+int command_start(struct command *command, char *const *argv, unsigned roles, const char *name,
 		  struct vb_error *err)
 {
-	int ends[2], errnum, ours = role == COMMAND_READ ? 0 : 1;
-	struct spawn_fd theirs;
+	struct spawn_fd fds[2] = { { 0 } };
+	size_t count = 0;
+	int errnum;
 
-	*command =
-		(struct command){ .role = role, .pid = -1, .watch = -1, .pipe = -1, .spare = -1 };
-	name_it(command, argv);
+	*command = (struct command){ .pid = -1, .watch = -1, .from = -1, .to = -1, .spare = -1 };
+	if (name)
+		name_it(command, (char *const[]){ (char *)name, NULL });
+	else
+		name_it(command, argv);
 	/* A group of its own is ended with all its children. */
 	command->own_group = !spawn_in_foreground();
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return trouble_errno(err, VB_ERR_SYSTEM, errno, "pipe", "");
-	fcntl(ends[ours], F_SETPIPE_SZ,
-	      1 << 20); /* fewer switches; where it may not be, never mind */
-	command->pipe = ends[ours];
-	if (role == COMMAND_FEED)
-		command->spare = fcntl(ends[ours], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	errnum = role == COMMAND_FEED && command->spare < 0 ? errno : 0;
-	theirs = (struct spawn_fd){ .fd = ends[!ours],
-				    .as = role == COMMAND_READ ? STDOUT_FILENO : STDIN_FILENO };
+	errnum = lay_pipes(command, roles, fds, &count);
 	if (!errnum)
-		errnum = spawn_program(&command->pid, argv, &theirs, 1, command->own_group);
-	close(ends[!ours]);
+		errnum = spawn_program(&command->pid, argv, fds, count, command->own_group);
+	while (count)
+		close(fds[--count].fd);
 	if (errnum) {
 		command->pid = -1;
 		close_pipes(command);
@@ -168,31 +197,51 @@ static bool await_end(const struct command *command, int timeout_ms, int stop_fd
 	return true;
 }
 
-static int tell_end(const struct command *command, const siginfo_t *how, struct vb_error *err)
+static int status_of(const siginfo_t *how)
 {
-	if (how->si_code == CLD_EXITED && how->si_status == 0)
-		return 0;
-	if (how->si_code == CLD_EXITED)
-		return trouble_say(err, VB_ERR_IO, "command \"%s\" exited with %d", command->name,
-				   how->si_status);
-	return trouble_say(err, VB_ERR_IO, "command \"%s\" was ended by signal %d (%s)",
-			   command->name, how->si_status, strsignal(how->si_status));
+	return how->si_code == CLD_EXITED ? W_EXITCODE(how->si_status, 0)
+					  : W_EXITCODE(0, how->si_status);
 }
 
-int command_at_end(void *arg, int cancel_fd, struct vb_error *err)
+bool command_has_ended(const struct command *command, int *status)
 {
-	struct command *command = arg;
+	siginfo_t how;
+	bool ended = has_ended(command, &how);
+
+	*status = status_of(&how);
+	return ended;
+}
+
+int command_judge(const struct command *command, int status, struct vb_error *err)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (WIFEXITED(status))
+		return trouble_say(err, VB_ERR_IO, "command \"%s\" exited with %d", command->name,
+				   WEXITSTATUS(status));
+	return trouble_say(err, VB_ERR_IO, "command \"%s\" was ended by signal %d (%s)",
+			   command->name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
+int command_drained(void *arg, int cancel_fd, struct vb_error *err)
+{
+	const struct command *command = arg;
 	siginfo_t how;
 
-	/* The library has closed its end for writing: now there is an end of file. */
-	if (command->role == COMMAND_FEED) {
-		close(command->spare);
-		command->pipe = command->spare = -1;
-	}
 	/* A terminal's ^C reaches the command as well: we were interrupted, it has not failed. */
 	if (!await_end(command, -1, cancel_fd, &how) || interrupt_seen())
 		return trouble_say(err, VB_ERR_INTERRUPTED, "interrupted");
-	return tell_end(command, &how, err);
+	return command_judge(command, status_of(&how), err);
+}
+
+int command_fed(void *arg, int cancel_fd, struct vb_error *err)
+{
+	struct command *command = arg;
+
+	/* The library has closed its end for writing: now there is an end of file. */
+	close(command->spare);
+	command->to = command->spare = -1;
+	return command_drained(arg, cancel_fd, err);
 }
 
 /* A command that fails first closes its pipe: what the library saw of it is only that. */
@@ -200,26 +249,31 @@ static void blame(const struct command *command, struct vb_error *err)
 {
 	siginfo_t how;
 
-	if (command->role != COMMAND_FEED || err->code != VB_ERR_IO ||
-	    err->native_kind != VB_NATIVE_ERRNO || err->native != EPIPE)
+	if (command->to < 0 || err->code != VB_ERR_IO || err->native_kind != VB_NATIVE_ERRNO ||
+	    err->native != EPIPE)
 		return;
-	if (await_end(command, EXITING_MS, -1, &how) && tell_end(command, &how, err) == 0)
+	if (await_end(command, EXITING_MS, -1, &how) &&
+	    command_judge(command, status_of(&how), err) == 0)
 		trouble_say(err, VB_ERR_IO, "command \"%s\" ended before it had read everything",
 			    command->name);
 }
 
+void command_signal(const struct command *command, int signal)
+{
+	kill(command->own_group ? -command->pid : command->pid, signal);
+}
+
 void command_finish(struct command *command, int result, struct vb_error *err)
 {
-	pid_t target = command->own_group ? -command->pid : command->pid;
 	siginfo_t how;
 
 	if (command->pid < 0)
 		return;
 	if (result != 0) {
 		blame(command, err);
-		kill(target, SIGTERM);
+		command_signal(command, SIGTERM);
 		await_end(command, GRACE_MS, -1, &how);
-		kill(target, SIGKILL);
+		command_signal(command, SIGKILL);
 	}
 	while (waitpid(command->pid, NULL, 0) < 0 && errno == EINTR)
 		;

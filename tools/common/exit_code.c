@@ -5,44 +5,50 @@
 /* NULL where a tool has no such code. */
 static const struct {
 	enum exit_code code;
-	const char *of_pipe, *of_rdcp, *of_rdperf;
+	const char *of_pipe, *of_rdcp, *of_rdperf, *of_rdpipe;
 } meanings[] = {
 	{ EXIT_OK, "everything has arrived and is stored", "everything is copied",
-	  "everything is measured" },
-	{ EXIT_USAGE, "wrong usage", "wrong usage", "wrong usage, or no such measurement" },
+	  "everything is measured", "every stage has succeeded" },
+	{ EXIT_USAGE, "wrong usage", "wrong usage", "wrong usage, or no such measurement",
+	  "wrong usage" },
 	{ EXIT_START, "the keys differ, the key could not be read, or encryption is refused",
-	  "cannot start", "a device here or there cannot do it" },
+	  "cannot start", "a device here or there cannot do it", "cannot start" },
 	{ EXIT_SOCKET, "cannot listen, or the connection was lost", "the connection was lost",
-	  "cannot listen, or the connection was lost" },
+	  "cannot listen, or the connection was lost", "a connection was lost" },
 	{ EXIT_FILE, "a file, pipe or command failed, here or at the peer",
-	  "a file failed, and nothing else could be copied",
-	  "a file could not be read or written" },
+	  "a file failed, and nothing else could be copied", "a file could not be read or written",
+	  "a command or a file failed, at any stage" },
 	{ EXIT_PROTOCOL, "protocol error, another version, or corrupted data",
 	  "protocol error, another version, or corrupted data",
-	  "the other side is no rdperf, or of another version; or corrupted data" },
+	  "the other side is no rdperf, or of another version; or corrupted data",
+	  "protocol error, another version, or corrupted data" },
 	{ EXIT_INTERRUPTED, "interrupted, here or at the peer", "interrupted",
-	  "interrupted, here or at the peer" },
+	  "interrupted, here or at the peer", "interrupted, here or at a stage" },
 	{ EXIT_MEMORY, "not enough memory, or it may not be pinned",
 	  "not enough memory, or it may not be pinned",
+	  "not enough memory, or it may not be pinned",
 	  "not enough memory, or it may not be pinned" },
-	{ EXIT_PARTIAL, NULL, "some files could not be copied; the rest was", NULL },
-	{ EXIT_VANISHED, NULL, "some files vanished before they were copied", NULL },
-	{ EXIT_TIMEOUT, "time-out", "time-out", "time-out" },
-	{ EXIT_CONNECT, "cannot connect", "cannot connect", "cannot connect" },
-	{ EXIT_NOT_RUN, NULL, "rdcp at the far side may not be run", NULL },
-	{ EXIT_NOT_FOUND, NULL, "rdcp at the far side is not found", NULL },
+	{ EXIT_PARTIAL, NULL, "some files could not be copied; the rest was", NULL, NULL },
+	{ EXIT_VANISHED, NULL, "some files vanished before they were copied", NULL, NULL },
+	{ EXIT_TIMEOUT, "time-out", "time-out", "time-out", "time-out" },
+	{ EXIT_CONNECT, "cannot connect", "cannot connect", "cannot connect", "cannot connect" },
+	{ EXIT_NOT_RUN, NULL, "rdcp at the far side may not be run", NULL,
+	  "rdpipe at a far side may not be run" },
+	{ EXIT_NOT_FOUND, NULL, "rdcp at the far side is not found", NULL,
+	  "rdpipe at a far side is not found" },
 };
 
 void exit_code_print(enum tool tool, FILE *out)
 {
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		const char *meaning = tool == RDCP     ? meanings[i].of_rdcp
+				      : tool == RDPIPE ? meanings[i].of_rdpipe
 				      : tool == RDPERF ? meanings[i].of_rdperf
 						       : meanings[i].of_pipe;
 
 		if (meaning)
-			fprintf(out, "  %*d  %s\n", tool == RDCP ? 3 : 2, (int)meanings[i].code,
-				meaning);
+			fprintf(out, "  %*d  %s\n", tool & (RDCP | RDPIPE) ? 3 : 2,
+				(int)meanings[i].code, meaning);
 	}
 }
 

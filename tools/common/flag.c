@@ -11,7 +11,8 @@
 
 #define FIELD(name) offsetof(struct arguments, name), sizeof(((struct arguments *)0)->name)
 #define BOTH (RDSEND | RDRECV)
-#define ALL (BOTH | RDCP)
+#define REMOTE (RDCP | RDPIPE)
+#define ALL (BOTH | REMOTE)
 #define EVERY (ALL | RDPERF)
 #define HEADLINE(tools, text)         \
 	{                             \
@@ -69,22 +70,28 @@ const struct flag flags[] = {
 	{ RDCP, 0, "no-resume", NULL, FLAG_SET, FIELD(tree.no_resume), 1, 0, NULL,
 	  "start them anew, and leave nothing of them behind" },
 
-	HEADLINE(RDCP, "The far side"),
-	{ RDCP, 'e', "rsh", "COMMAND", FLAG_TEXT, FIELD(rsh), 0, 0, "a command",
+	HEADLINE(RDPIPE, "Input"),
+	{ RDPIPE, 'n', "no-stdin", NULL, FLAG_SET, FIELD(no_stdin), 1, 0, NULL,
+	  "do not read stdin: leave it to others, in a loop of the shell for instance" },
+
+	HEADLINE(REMOTE, "The far side"),
+	{ REMOTE, 'e', "rsh", "COMMAND", FLAG_TEXT, FIELD(rsh), 0, 0, "a command",
 	  "starts the far side in place of ssh: 'ssh -l me', 'srun -w', 'docker exec -i', "
 	  "'kubectl exec -i %h --'; HOST and the command are appended, or HOST is put where %h "
 	  "stands; quotes as in the shell, but there is no shell" },
 	{ RDCP, 0, "rdcp-path", "PATH", FLAG_TEXT, FIELD(far_path), 0, 0, "a path",
 	  "rdcp at the far side, if it is not found there" },
-	{ RDCP, 'P', "port", "PORT", FLAG_SSH, FIELD(ssh_options), 'p', 65535,
+	{ RDPIPE, 0, "rdpipe-path", "PATH", FLAG_TEXT, FIELD(far_path), 0, 0, "a path",
+	  "rdpipe at the far sides, if it is not found there" },
+	{ REMOTE, 'P', "port", "PORT", FLAG_SSH, FIELD(ssh_options), 'p', 65535,
 	  "a port from 1 to 65535", "ssh's port" },
-	{ RDCP, 'F', "ssh-config", "FILE", FLAG_SSH, FIELD(ssh_options), 'F', 0,
+	{ REMOTE, 'F', "ssh-config", "FILE", FLAG_SSH, FIELD(ssh_options), 'F', 0,
 	  "the name of a file", "-F, -i, -J and -o are ssh's own" },
-	{ RDCP, 'i', "identity", "FILE", FLAG_SSH, FIELD(ssh_options), 'i', 0, "the name of a file",
-	  "ssh's private key" },
-	{ RDCP, 'J', "jump", "HOST", FLAG_SSH, FIELD(ssh_options), 'J', 0, "a host",
+	{ REMOTE, 'i', "identity", "FILE", FLAG_SSH, FIELD(ssh_options), 'i', 0,
+	  "the name of a file", "ssh's private key" },
+	{ REMOTE, 'J', "jump", "HOST", FLAG_SSH, FIELD(ssh_options), 'J', 0, "a host",
 	  "ssh goes by way of HOST" },
-	{ RDCP, 'o', "ssh-option", "OPTION", FLAG_SSH, FIELD(ssh_options), 'o', 0, "an option",
+	{ REMOTE, 'o', "ssh-option", "OPTION", FLAG_SSH, FIELD(ssh_options), 'o', 0, "an option",
 	  "any option of ssh's configuration" },
 	{ RDCP, 0, "retries", "N", FLAG_COUNT, FIELD(retries), 0, 1000000, "a number",
 	  "continue so often after a lost connection (5), after 1, 2, 4 ... 30 seconds" },
@@ -151,7 +158,7 @@ const struct flag flags[] = {
 	{ RDSEND | RDPERF, 0, "timeout", "SEC", FLAG_TIME,
 	  FIELD(options.connection.connect_timeout_ms), 1, UINT32_MAX, "a time above 0",
 	  "go on trying to connect for so long (10)" },
-	{ RDCP, 0, "timeout", "SEC", FLAG_TIME, FIELD(options.connection.connect_timeout_ms), 1,
+	{ REMOTE, 0, "timeout", "SEC", FLAG_TIME, FIELD(options.connection.connect_timeout_ms), 1,
 	  UINT32_MAX, "a time above 0", "go on trying each address of a host for so long (3)" },
 	{ RDRECV, 0, "timeout", "SEC", FLAG_TIME, FIELD(options.wait_timeout_ms), 0, UINT32_MAX,
 	  "a time", "give up if nobody with the key comes for so long (0: never)" },
@@ -187,12 +194,18 @@ const struct flag flags[] = {
 	  "no, ask or require",
 	  "encrypt the data, with names and attributes: require (what is meant without WHEN), "
 	  "ask or no; -e is --rsh" },
+	{ RDPIPE, 0, "encrypt", "[WHEN]", FLAG_ENCRYPT, FIELD(options.encrypt), 0, 0,
+	  "no, ask or require",
+	  "encrypt the data on every connection: require (what is meant without WHEN), ask or no; "
+	  "-e is --rsh" },
 	{ ALL, 'z', "compress", "[LEVEL]", FLAG_COMPRESS, FIELD(options.compress), 1,
 	  VB_COMPRESS_MAX, "auto, no, or a level from 1 to 19",
 	  "compress what is sent: auto (as far as that is faster; what is meant without LEVEL), "
 	  "a level of zstd, or no; the sender's holds, and without this option the peer's" },
 	{ RDRECV | RDCP, 0, "fsync", NULL, FLAG_SET, FIELD(options.fsync), 1, 0, NULL,
 	  "success means that the data is on stable storage" },
+	{ RDPIPE, 0, "fsync", NULL, FLAG_SET, FIELD(options.fsync), 1, 0, NULL,
+	  "success means that what '>' or '>>' has written is on stable storage" },
 	{ ALL, 0, "direct", NULL, FLAG_SET, FIELD(options.direct), VB_DIRECT_ALWAYS, 0, NULL,
 	  "files go past the page cache wherever they can (where it gains)" },
 	{ ALL, 0, "no-direct", NULL, FLAG_SET, FIELD(options.direct), VB_DIRECT_NEVER, 0, NULL,
@@ -214,6 +227,9 @@ const struct flag flags[] = {
 	HEADLINE(ALL, "Messages, all on stderr"),
 	{ RDCP, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
 	  "list what is copied, say what was chosen, and the bandwidth; -vv, -vvv: more" },
+	{ RDPIPE, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
+	  "say what was chosen, how much went through each stage, and the bandwidth; -vv, -vvv: "
+	  "more" },
 	{ BOTH, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
 	  "say what was chosen, what arrived, and the bandwidth; -vv, -vvv: more" },
 	{ EVERY, 'q', "quiet", NULL, FLAG_SET, FIELD(verbosity), (uint64_t)-1, 0, NULL,

@@ -43,6 +43,27 @@ static const char copy_intro[] =
 	"A file stands under its name only when it is complete and checked. What was\n"
 	"interrupted is continued by running rdcp again.\n";
 
+static const char stages_intro[] =
+	"Usage: rdpipe [OPTION]... STAGE...\n"
+	"\n"
+	"Runs a pipeline whose commands are on other hosts: stdin goes into the first\n"
+	"STAGE, stdout is what comes out of the last. From one to the next the data goes\n"
+	"directly from host to host, over RDMA or, where there is none, over TCP. ssh\n"
+	"starts rdpipe at each of them. STAGE is one of\n"
+	"\n"
+	"  [USER@]HOST:COMMAND  a command for bash at HOST; [ADDRESS]: for an IPv6 address\n"
+	"  [HOST:]'<FILE'       only as the first: the data is in FILE\n"
+	"  [HOST:]'>FILE'       only as the last: all of it becomes FILE, or nothing does\n"
+	"  [HOST:]'>>FILE'      only as the last: it is appended to FILE as it comes\n"
+	"\n"
+	"FILE without HOST is here. stdin is not read if it is a terminal, with -n, or\n"
+	"when the data is in FILE; the first COMMAND then reads /dev/null.\n"
+	"\n"
+	"No COMMAND starts before every host is reached and every connection made. None\n"
+	"sees an end of its input unless all before it have succeeded. Whatever fails, a\n"
+	"COMMAND by an exit status other than 0, all others are ended, and rdpipe says\n"
+	"which stage it was, and fails.\n";
+
 static const char key_text[] =
 	"\n"
 	"KEY is what both sides must know; it never crosses the network. '-' asks for it\n"
@@ -64,6 +85,19 @@ static const char copy_example[] =
 	"  rdcp picture.raw backup:            rdcp -r hostA:data hostB:/srv\n"
 	"  rdcp -a --sync --delete photos/. me@backup:photos\n"
 	"  tar c . | rdcp - backup:all.tar     rdcp -e 'docker exec -i' box:/etc/hosts .\n";
+
+static const char stages_example[] =
+	"\n"
+	"COMMAND is what bash --norc -o pipefail -c gets, or where there is no bash\n"
+	"/bin/sh -c. FILE is a name to the end of the word, at a HOST from the home\n"
+	"directory on. Quote both, so that the shell here leaves them alone.\n"
+	"\n"
+	"Examples:\n"
+	"  rdpipe fs1:'zfs send tank@snap' backup:'zfs recv tank'\n"
+	"  rdpipe fs1:'zfs send tank@snap' fs2:'tee >(zfs recv tank)' \\\n"
+	"    backup:'zfs recv tank'\n"
+	"  rdpipe a:'<log' b:'sort | uniq -c' >counts\n"
+	"  tar c . | rdpipe big:'zstd -T0' store:'>all.tar.zst'\n";
 
 static const char send_example[] =
 	"\n"
@@ -133,6 +167,7 @@ static const struct {
 	[RDSEND] = { send_intro, key_text, send_example },
 	[RDRECV] = { recv_intro, key_text, recv_example },
 	[RDCP] = { copy_intro, "", copy_example },
+	[RDPIPE] = { stages_intro, "", stages_example },
 	[RDPERF] = { perf_intro, "", perf_example },
 };
 

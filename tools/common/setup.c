@@ -32,8 +32,7 @@ static int get_key(const struct arguments *a, struct key *key, struct vb_error *
 	return key_check(key, err);
 }
 
-/* What was chosen the tool tells itself, by what it asks the library. */
-static enum vb_log_level log_level(int verbosity)
+enum vb_log_level setup_log_level(int verbosity)
 {
 	return verbosity > 2 ? VB_LOG_DEBUG : verbosity == 2 ? VB_LOG_INFO : VB_LOG_WARNING;
 }
@@ -63,6 +62,6 @@ int setup(struct arguments *a, struct key *key, struct progress *progress, struc
 	options->progress = progress_show;
 	options->progress_arg = progress;
 	options->connection.log = console_log;
-	options->connection.log_level = log_level(a->verbosity);
+	options->connection.log_level = setup_log_level(a->verbosity);
 	return result;
 }

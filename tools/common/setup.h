@@ -15,4 +15,7 @@
 int setup(struct arguments *arguments, struct key *key, struct progress *progress,
 	  struct outcome *outcome);
 
+/* What the library is to log. What was chosen the tool tells itself, by what it asks the library. */
+enum vb_log_level setup_log_level(int verbosity);
+
 #endif

@@ -4,11 +4,11 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 #include <verbatim/verbatim.h>
 
 #include "common/console.h"
+#include "common/event.h"
 #include "common/interrupt.h"
 #include "common/outcome.h"
 #include "common/trouble.h"
@@ -161,7 +161,7 @@ enum exit_code copier_run(struct copier *c, struct ending *ending)
 
 	if (is_remote(c) && !between_others(c))
 		vb_prepare(); /* while ssh finds its way */
-	c->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->news = event_open();
 	do
 		try_once(c, ending);
 	while (try_again(c, tries++, ending));

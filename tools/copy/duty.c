@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/setup.h"
 #include "common/trouble.h"
 #include "copy/listed.h"
 #include "remote/meeting.h"
@@ -23,9 +24,7 @@ static struct vb_transfer_options options_of(const struct duty *duty)
 	options.progress_arg = duty->arg;
 	options.connection.log = duty->log;
 	options.connection.log_arg = duty->arg;
-	options.connection.log_level = order->verbosity > 2    ? VB_LOG_DEBUG
-				       : order->verbosity == 2 ? VB_LOG_INFO
-							       : VB_LOG_WARNING;
+	options.connection.log_level = setup_log_level(order->verbosity);
 	options.connection.device = order->device && *order->device ? order->device : NULL;
 	if (order->tunnelled) {
 		options.connection.fabric = VB_FABRIC_OFI;

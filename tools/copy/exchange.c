@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/console.h"
+#include "common/event.h"
 #include "common/interrupt.h"
 #include "common/trouble.h"
 #include "copy/duty.h"
@@ -87,13 +88,11 @@ static bool await(const struct copier *c, struct copy_far *far, struct copy_far 
 	struct pollfd fds[] = { { .fd = c->news, .events = POLLIN },
 				{ .fd = interrupt_fd(), .events = POLLIN } };
 	int64_t until = now_ms() + timeout_ms;
-	uint64_t count;
 
 	for (;;) {
 		int64_t left = timeout_ms < 0 ? -1 : until - now_ms();
 
-		if (read(c->news, &count, sizeof(count)) < 0)
-			count = 0;
+		event_clear(c->news);
 		if (interrupt_seen())
 			return false;
 		if (reached(far) || far_is_gone(&far->far) ||

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "common/event.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "copy/duty.h"
@@ -34,7 +35,7 @@ static bool hear_order(struct server *server, const struct frame *frame)
 	if (whole <= 0)
 		return whole == 0;
 	/* A late word about the order before this one. */
-	servant_clear(servant->stop);
+	event_clear(servant->stop);
 	pthread_mutex_lock(&servant->lock);
 	good = !server->has_next;
 	if (good && !order_unpack(&server->next, servant->coming.bytes, servant->coming.len)) {
@@ -43,7 +44,7 @@ static bool hear_order(struct server *server, const struct frame *frame)
 	}
 	server->has_next |= good;
 	pthread_mutex_unlock(&servant->lock);
-	servant_raise(servant->news);
+	event_raise(servant->news);
 	servant_forget_order(servant);
 	return good;
 }
@@ -55,7 +56,7 @@ static bool understand(struct server *server, const struct frame *frame)
 	case FRAME_ORDER:
 		return hear_order(server, frame);
 	case FRAME_STOP:
-		servant_raise(server->servant.stop);
+		event_raise(server->servant.stop);
 		return true;
 	case FRAME_OPEN:
 	case FRAME_DATA:
@@ -187,7 +188,7 @@ static bool next_order(struct server *server, struct order *order)
 	bool gone = false;
 
 	while (!interrupt_seen()) {
-		servant_clear(server->servant.news);
+		event_clear(server->servant.news);
 		if (take_order(server, order, &gone))
 			return true;
 		if (gone)

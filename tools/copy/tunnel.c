@@ -8,11 +8,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/event.h"
 #include "common/trouble.h"
 
 #define STREAMS 32u
@@ -51,14 +51,6 @@ struct tunnel {
 	struct stream streams[STREAMS];
 	uint8_t piece[PIECE];
 };
-
-static void wake(struct tunnel *t)
-{
-	const uint64_t one = 1;
-	ssize_t n = write(t->wake, &one, sizeof(one));
-
-	(void)n; /* it cannot be full */
-}
 
 /* ---- What arrives by the link; with the lock held ---- */
 
@@ -139,7 +131,7 @@ void tunnel_hear(struct tunnel *t, const struct frame *frame)
 	pthread_mutex_lock(&t->lock);
 	hear(t, frame->kind, id, &rest);
 	pthread_mutex_unlock(&t->lock);
-	wake(t);
+	event_raise(t->wake);
 }
 
 /* ---- The sockets; by the tunnel's thread, with the lock held but while it sends ---- */
@@ -298,8 +290,6 @@ static void turn(struct tunnel *t)
 {
 	struct pollfd fds[STREAMS + 2] = { { .fd = t->wake, .events = POLLIN },
 					   { .fd = t->listener, .events = POLLIN } };
-	uint64_t woken;
-	ssize_t n;
 
 	for (size_t i = 0; i < STREAMS; i++) {
 		look_after(t, &t->streams[i]);
@@ -307,8 +297,7 @@ static void turn(struct tunnel *t)
 	}
 	pthread_mutex_unlock(&t->lock);
 	poll(fds, STREAMS + 2, -1);
-	n = read(t->wake, &woken, sizeof(woken));
-	(void)n;
+	event_clear(t->wake);
 	pthread_mutex_lock(&t->lock);
 	if (fds[1].revents)
 		accept_one(t);
@@ -370,7 +359,7 @@ static struct tunnel *new_tunnel(struct link *link)
 		return NULL;
 	t->link = link;
 	t->listener = -1;
-	t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->wake = event_open();
 	pthread_mutex_init(&t->lock, NULL);
 	return t;
 }
@@ -416,7 +405,7 @@ void tunnel_close(struct tunnel *t)
 	pthread_mutex_lock(&t->lock);
 	t->ending = true;
 	pthread_mutex_unlock(&t->lock);
-	wake(t);
+	event_raise(t->wake);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += CLOSING_MS * 1000000L;
 	until.tv_sec += until.tv_nsec / 1000000000L;
@@ -433,7 +422,7 @@ static void cut(struct tunnel *t)
 	pthread_mutex_lock(&t->lock);
 	t->cut = true;
 	pthread_mutex_unlock(&t->lock);
-	wake(t);
+	event_raise(t->wake);
 }
 
 void tunnel_slot_set(struct tunnel_slot *slot, struct tunnel *tunnel)

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/console.h"
+#include "common/event.h"
 #include "common/trouble.h"
 #include "remote/message.h"
 
@@ -15,10 +15,7 @@
 
 void far_tell(const struct far *far)
 {
-	const uint64_t one = 1;
-	ssize_t n = write(far->news, &one, sizeof(one));
-
-	(void)n; /* it cannot be full */
+	event_raise(far->news);
 }
 
 /* ---- What it says; by the link's thread ---- */

@@ -16,7 +16,7 @@ struct far {
 	char *host;
 	struct launch launch;
 	struct link link;
-	int news; /* an eventfd of the client's: written to when something changes */
+	int news; /* an event of the client's: raised when something changes */
 	const struct far_ears *ears;
 	void *arg;
 

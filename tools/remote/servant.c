@@ -9,31 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 #include <verbatim/verbatim.h>
 
 #include "common/console.h"
+#include "common/event.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
 
 #define WATCHDOG_S 5 /* from the client's end to ours, at most */
-
-void servant_raise(int event_fd)
-{
-	const uint64_t one = 1;
-	ssize_t n = write(event_fd, &one, sizeof(one));
-
-	(void)n; /* it cannot be full */
-}
-
-void servant_clear(int event_fd)
-{
-	uint64_t count;
-	ssize_t n = read(event_fd, &count, sizeof(count));
-
-	(void)n; /* nor does it matter if it was empty */
-}
 
 /* ---- What the client says; by the link's thread ---- */
 
@@ -42,8 +26,8 @@ void servant_end(struct servant *servant)
 	pthread_mutex_lock(&servant->lock);
 	servant->gone = true;
 	pthread_mutex_unlock(&servant->lock);
-	servant_raise(servant->news);
-	servant_raise(servant->stop);
+	event_raise(servant->news);
+	event_raise(servant->stop);
 	/* Whatever still hangs then, nobody waits for it. */
 	alarm(WATCHDOG_S);
 }
@@ -147,8 +131,8 @@ static bool prepare(struct servant *servant)
 
 	if (!take_stdio(&in, &out) || link_open(&servant->link, in, out) != 0)
 		return false;
-	servant->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	servant->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	servant->stop = event_open();
+	servant->news = event_open();
 	servant->stop_fd = epoll_create1(EPOLL_CLOEXEC);
 	return servant->stop >= 0 && servant->news >= 0 && servant->stop_fd >= 0 &&
 	       epoll_ctl(servant->stop_fd, EPOLL_CTL_ADD, servant->stop, &event) == 0 &&

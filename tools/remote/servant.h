@@ -12,10 +12,10 @@
 
 struct servant {
 	struct link link;
-	int stop;    /* an eventfd: what is under way is not wanted any more */
+	int stop;    /* an event: what is under way is not wanted any more */
 	int stop_fd; /* that, or a signal; as in vb_transfer_options */
 
-	int news; /* an eventfd: of the following something has changed */
+	int news; /* an event: of the following something has changed */
 	pthread_mutex_t lock;
 	bool gone; /* the client */
 
@@ -44,10 +44,6 @@ void servant_forget_order(struct servant *servant);
 
 /* A line for the client's stderr. */
 void servant_note(struct servant *servant, enum vb_log_level level, const char *text);
-
-/* Events, for `stop` and `news`. */
-void servant_raise(int event_fd);
-void servant_clear(int event_fd);
 
 /* "~/x" is the home's, as people are used to from the shell, which sees nothing of this. */
 void servant_expand_home(char **path);
