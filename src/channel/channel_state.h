@@ -73,8 +73,9 @@ struct vb__flusher {
 #define VB__ACCESS_DEPTH 64u
 struct vb__accesses {
 	unsigned limit; /* at once */
-	int64_t posted, done, done_well;
-	int64_t local;			 /* the last one that uses memory of ours */
+	int64_t posted, done;
+	int64_t done_well; /* written under the lock, atomically: some read it without */
+	int64_t local;	   /* the last one that uses memory of ours */
 	bool finished[VB__ACCESS_DEPTH]; /* by handle, for those that overtook others */
 	bool spoiled;			 /* one went wrong */
 	bool of_peer;			 /* there was one to the peer's memory */
