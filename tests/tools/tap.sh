@@ -75,6 +75,8 @@ lacks() { ! grep -E -- "$2" "$1" || fail "$(basename "$1") says: $2"; }
 
 one_line() { [ "$(wc -l <"$1")" -eq 1 ] || { cat "$1"; fail "$(basename "$1") is not one line"; }; }
 
+seconds_since() { local ms=$(($(now_ms) - $1)); printf '%d.%02d s' $((ms / 1000)) $((ms % 1000 / 10)); }
+
 now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 
 end_jobs() {
@@ -100,20 +102,20 @@ try_test() {
 
 # Who fails is tried once more, as a busy machine may be the cause; tests/tap-sum tells both failures and second tries.
 run_tests() {
-	local name status number=0 failed=0 again
+	local name status number=0 failed=0 again began
 	echo "1..$#"
 	for name in "$@"; do
-		number=$((number + 1)) again=""
+		number=$((number + 1)) again="" began=$(now_ms)
 		try_test "$name"
 		status=$?
 		if [ $status -ne 0 ] && [ $status -ne 77 ]; then
 			tell_failure "$name"
-			again=" # AGAIN"
+			again=" AGAIN"
 			try_test "$name"
 			status=$?
 		fi
 		case $status in
-		0) echo "ok $number - $name$again" ;;
+		0) echo "ok $number - $name #$again $(seconds_since "$began")" ;;
 		77) echo "ok $number - $name # SKIP $(tail -n 1 "$work/log")" ;;
 		*)
 			tell_failure "$name"
