@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "fabric/fabric.h"
+#include "transfer_side.h"
 
 #define TIME_LIMIT_S 60u
 
@@ -452,6 +453,8 @@ int main(int argc, char **argv)
 	for (int i = 0; vb__fabrics[i]; i++)
 		if (vb__fabrics[i]->prepare && !strcmp(vb__fabrics[i]->name, arguments.fabric))
 			vb__fabrics[i]->prepare();
+	if (!arguments.below_transfers)
+		stretch_key();
 	run_all(&count, true);
 	printf("1..%d\n", count);
 	return run_all(&number, false) ? 1 : 0;

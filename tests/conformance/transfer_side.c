@@ -7,13 +7,43 @@
 #include <sys/stat.h>
 
 #include "core/clock.h"
+#include "core/failure.h"
+#include "transfer/parley.h"
+
+#define KEY "sesame"
+
+static struct vb__secret stretched;
+static bool is_stretched;
+
+int __real_vb__secret_from_key(struct vb__secret *secret, const void *key, size_t key_bytes,
+			       struct vb_error *err);
+int __wrap_vb__secret_from_key(struct vb__secret *secret, const void *key, size_t key_bytes,
+			       struct vb_error *err);
+
+void stretch_key(void)
+{
+	is_stretched = __real_vb__secret_from_key(&stretched, KEY, sizeof(KEY) - 1, NULL) == 0;
+}
+
+int __wrap_vb__secret_from_key(struct vb__secret *secret, const void *key, size_t key_bytes,
+			       struct vb_error *err)
+{
+	bool known = is_stretched && key && key_bytes == sizeof(KEY) - 1 &&
+		     memcmp(key, KEY, key_bytes) == 0;
+
+	if (!known)
+		return __real_vb__secret_from_key(secret, key, key_bytes, err);
+	vb__error_clear(err);
+	*secret = stretched;
+	return 0;
+}
 
 struct vb_transfer_options transferring(const struct side *side)
 {
 	return (struct vb_transfer_options){
 		.connection = side->options,
-		.key = "sesame",
-		.key_bytes = 6,
+		.key = KEY,
+		.key_bytes = sizeof(KEY) - 1,
 		.block_bytes = BLOCK,
 		.window_blocks = 4,
 		.rails = 1,

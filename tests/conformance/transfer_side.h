@@ -20,6 +20,12 @@ struct outcome {
 /* Blocks of BLOCK bytes, four under way, one rail, two workers; the key is "sesame". */
 struct vb_transfer_options transferring(const struct side *side);
 
+/*
+ * Stretches that key for all processes that are forked from now on, as it takes half a second in an emulated
+ * guest. Other keys are stretched as ever.
+ */
+void stretch_key(void);
+
 struct vb_door *door_here(struct side *side, const struct vb_transfer_options *options);
 struct vb_session *let_in(struct vb_door *door);
 struct vb_session *come_in(struct side *side, const struct vb_transfer_options *options);
