@@ -145,6 +145,7 @@ static int look_at(struct checked *c, const struct vb_channel *ch, const struct 
 
 	/* The pieces are left as they are: to clear room for many would cost more than to check one. */
 	c->access = access;
+	c->token = (struct vb__token_fields){ .len = 0 };
 	c->count = 0;
 	c->len = 0;
 	c->own = NULL;
