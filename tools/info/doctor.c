@@ -9,7 +9,7 @@
 
 static const char memlock_remedy[] =
 	"`* - memlock unlimited` in /etc/security/limits.d/rdma.conf and log in again; "
-	"LimitMEMLOCK=infinity in a systemd unit; --ulimit memlock=-1 for a container";
+	"LimitMEMLOCK=infinity in a systemd unit; --cap-add IPC_LOCK for a container";
 
 static void judge_versions(struct findings *to, const struct facts *f)
 {
@@ -30,17 +30,28 @@ static bool has_usable(const struct facts *f)
 	return d;
 }
 
+/* Why CAP_IPC_LOCK does not help, though it was given; or might have been: users of a host have it in that set as well. */
+static const char *useless_capability(const struct facts *f)
+{
+	if (f->ipc_lock_inside)
+		return "; in a user namespace (a rootless container) CAP_IPC_LOCK does nothing: "
+		       "raise the limit of the user who starts it, or start it as root";
+	if (f->ipc_lock_bounded && !f->root)
+		return "; CAP_IPC_LOCK is in this process's bounding set only, which does "
+		       "nothing: start it by `verbatim COMMAND` in Verbatim's image, without "
+		       "no_new_privs (allowPrivilegeEscalation: false), or as root, or with "
+		       "--ulimit memlock=-1";
+	return "";
+}
+
 static void judge_limit(struct findings *to, const struct facts *f)
 {
 	bool least = f->memlock >= DOCTOR_LEAST_BYTES;
-	char remedy[400];
+	char remedy[480];
 
 	snprintf(remedy, sizeof(remedy), "%s%s%s", memlock_remedy,
 		 f->memlock_hard > f->memlock ? "; for now: `ulimit -l hard`" : "",
-		 f->ipc_lock_bounded
-			 ? "; CAP_IPC_LOCK is in this process's bounding set only, which does "
-			   "nothing: it must be effective (run as root, or as a file capability)"
-			 : "");
+		 useless_capability(f));
 	findings_add(to, least ? FINDING_WARNING : FINDING_PROBLEM, "memlock", remedy,
 		     "%llu KiB of memory may be pinned; a channel needs about %llu MiB%s",
 		     (unsigned long long)f->memlock / 1024,
@@ -65,6 +76,22 @@ static void judge_memlock(struct findings *to, const struct facts *f)
 
 /* ---- Nodes ---- */
 
+static const char *denied_by(const struct node_fact *node)
+{
+	return node->ruled_out ? ", but this container's device rules do not have it" : "";
+}
+
+static void denied_remedy(const struct node_fact *node, const char *path, char *to, size_t size)
+{
+	if (node->ruled_out)
+		snprintf(to, size, "--device %s, not a volume", path);
+	else
+		snprintf(to, size,
+			 "add the user to the group %s (--group-add for a container), or let the "
+			 "udev rule give MODE=\"0666\" (rdma-core's does)",
+			 node->group);
+}
+
 static void judge_node(struct findings *to, const struct node_fact *node, const char *topic,
 		       const char *path, const char *if_missing)
 {
@@ -78,23 +105,22 @@ static void judge_node(struct findings *to, const struct node_fact *node, const 
 		findings_add(to, FINDING_OK, topic, NULL, "%s may be read and written", path);
 		return;
 	}
-	snprintf(remedy, sizeof(remedy),
-		 "add the user to the group %s, or let the udev rule give MODE=\"0666\" "
-		 "(rdma-core's does)",
-		 node->group);
-	findings_add(to, FINDING_PROBLEM, topic, remedy, "%s is denied: it is %s:%s %04o", path,
-		     node->owner, node->group, node->mode);
+	denied_remedy(node, path, remedy, sizeof(remedy));
+	findings_add(to, FINDING_PROBLEM, topic, remedy, "%s is denied: it is %s:%s %04o%s", path,
+		     node->owner, node->group, node->mode, denied_by(node));
 }
 
 static void judge_device(struct findings *to, const struct vb_device *d,
 			 const struct node_fact *node)
 {
-	char topic[24];
+	char topic[24], remedy[200];
 
 	snprintf(topic, sizeof(topic), "%.23s", d->name);
+	snprintf(remedy, sizeof(remedy), "`modprobe ib_uverbs`; in a container: --device %s",
+		 d->node[0] ? d->node : "/dev/infiniband/uverbs0");
 	if (!node->there || !node->allowed)
 		judge_node(to, node, topic, d->node[0] ? d->node : "node below /dev/infiniband",
-			   "`modprobe ib_uverbs`; in a container: --device /dev/infiniband");
+			   remedy);
 	else if (d->trouble.code)
 		findings_add(to, FINDING_PROBLEM, topic, d->trouble.hint, "%s: %s",
 			     d->trouble.operation, d->trouble.cause);
@@ -118,23 +144,22 @@ static void judge_rdma_cm(struct findings *to, const struct facts *f)
 
 	static const char without[] = "RoCE v2 connects by TCP instead; InfiniBand and iWARP "
 				      "cannot connect, and datagrams cannot be used";
-	char group[200];
+	static const char path[] = "/dev/infiniband/rdma_cm";
+	char allow[200];
 
 	if (f->rdma_cm.there && f->rdma_cm.allowed) {
-		judge_node(to, &f->rdma_cm, "rdma_cm", "/dev/infiniband/rdma_cm", remedy);
+		judge_node(to, &f->rdma_cm, "rdma_cm", path, remedy);
 		return;
 	}
 	if (!f->rdma_cm.there) {
-		findings_add(to, FINDING_WARNING, "rdma_cm", remedy,
-			     "there is no /dev/infiniband/rdma_cm: %s", without);
+		findings_add(to, FINDING_WARNING, "rdma_cm", remedy, "there is no %s: %s", path,
+			     without);
 		return;
 	}
-	snprintf(group, sizeof(group),
-		 "add the user to the group %s, or let the udev rule give MODE=\"0666\"",
-		 f->rdma_cm.group);
-	findings_add(to, FINDING_WARNING, "rdma_cm", group,
-		     "/dev/infiniband/rdma_cm is denied: it is %s:%s %04o; %s", f->rdma_cm.owner,
-		     f->rdma_cm.group, f->rdma_cm.mode, without);
+	denied_remedy(&f->rdma_cm, path, allow, sizeof(allow));
+	findings_add(to, FINDING_WARNING, "rdma_cm", allow, "%s is denied: it is %s:%s %04o%s; %s",
+		     path, f->rdma_cm.owner, f->rdma_cm.group, f->rdma_cm.mode,
+		     denied_by(&f->rdma_cm), without);
 }
 
 static void judge_netns(struct findings *to, const struct facts *f)
@@ -193,6 +218,14 @@ static void judge_absence(struct findings *to, const struct facts *f)
 {
 	if (f->fabric == VB_FABRIC_OFI)
 		return;
+	if (f->elsewhere && !f->devices_failed.code) {
+		findings_add(to, f->fabric ? FINDING_PROBLEM : FINDING_WARNING, "devices",
+			     "--network host for a container; or give it a device of its own: "
+			     "`rdma dev set DEVICE netns PID`",
+			     "this machine's RDMA devices are in other network namespaces%s",
+			     f->fabric ? "" : ": transfers run over libfabric tcp");
+		return;
+	}
 	if (f->fabric == VB_FABRIC_VERBS && !f->devices_failed.code)
 		findings_add(to, FINDING_PROBLEM, "devices",
 			     "`rdma link add rxe0 type rxe netdev IF` makes one without hardware",

@@ -3,6 +3,9 @@
 #include "info/facts.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <ifaddrs.h>
 #include <linux/capability.h>
@@ -34,6 +37,14 @@ static void note_versions(struct facts *facts)
 	sysfs_library_version("librdmacm.so.", facts->librdmacm, sizeof(facts->librdmacm));
 }
 
+/* The kernel's own has had this number since there are such files. */
+static bool in_initial_user_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/user", &st) != 0 || st.st_ino == 0xEFFFFFFDu;
+}
+
 static uint64_t bytes_of(rlim_t limit)
 {
 	return limit == RLIM_INFINITY ? FACTS_NO_LIMIT : limit;
@@ -53,6 +64,8 @@ static void note_memory(struct facts *facts)
 		facts->ipc_lock = data[0].effective & (1u << CAP_IPC_LOCK);
 	facts->ipc_lock_bounded = !facts->ipc_lock &&
 				  prctl(PR_CAPBSET_READ, CAP_IPC_LOCK, 0, 0, 0) == 1;
+	facts->ipc_lock_inside = facts->ipc_lock && !in_initial_user_namespace();
+	facts->ipc_lock = facts->ipc_lock && !facts->ipc_lock_inside;
 }
 
 static void note_node(struct node_fact *node, const char *path)
@@ -60,11 +73,17 @@ static void note_node(struct node_fact *node, const char *path)
 	struct passwd *owner;
 	struct group *group;
 	struct stat st;
+	int fd;
 
 	*node = (struct node_fact){ .there = path[0] && stat(path, &st) == 0 };
 	if (!node->there)
 		return;
-	node->allowed = access(path, R_OK | W_OK) == 0;
+	/* In earnest: the rules of a container deny what the permissions allow. */
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	node->allowed = fd >= 0;
+	node->ruled_out = fd < 0 && errno == EPERM;
+	if (fd >= 0)
+		close(fd);
 	node->mode = st.st_mode & 07777;
 	owner = getpwuid(st.st_uid);
 	group = getgrgid(st.st_gid);
@@ -142,6 +161,19 @@ static void note_netns(struct facts *facts)
 	facts->netns = line[0] == 'Y' || line[0] == '1' ? NETNS_SHARED : NETNS_EXCLUSIVE;
 }
 
+/* The nodes' numbers are told in every network namespace, devices only in their own. */
+static void note_elsewhere(struct facts *facts)
+{
+	const struct dirent *entry;
+	DIR *dir = facts->devices ? NULL : opendir("/sys/class/infiniband_verbs");
+
+	while (dir && (entry = readdir(dir)))
+		if (!strncmp(entry->d_name, "uverbs", 6))
+			facts->elsewhere = true;
+	if (dir)
+		closedir(dir);
+}
+
 static void note_huge_pages(struct facts *facts)
 {
 	char line[128];
@@ -173,6 +205,7 @@ void facts_gather(struct facts *facts, enum vb_fabric fabric)
 	note_links(facts);
 	note_node(&facts->rdma_cm, "/dev/infiniband/rdma_cm");
 	note_netns(facts);
+	note_elsewhere(facts);
 	note_huge_pages(facts);
 	if (fabric != VB_FABRIC_VERBS &&
 	    vb_provider_list(&facts->providers, &facts->providers_failed) != 0)

@@ -13,6 +13,7 @@
 /* A device node; zeroed it is not there. */
 struct node_fact {
 	bool there, allowed;
+	bool ruled_out; /* not by its permissions, but by the device rules of a container */
 	char owner[32], group[32];
 	unsigned mode; /* its permissions */
 };
@@ -41,8 +42,9 @@ struct facts {
 	char libibverbs[32], librdmacm[32]; /* versions; empty: not loaded */
 
 	uint64_t memlock, memlock_hard; /* bytes, or FACTS_NO_LIMIT */
-	bool ipc_lock;			/* effective */
+	bool ipc_lock;			/* effective, and counts */
 	bool ipc_lock_bounded;		/* only in the bounding set */
+	bool ipc_lock_inside; /* effective in a user namespace other than the kernel's own */
 	bool root;
 
 	struct vb_device *devices;
@@ -52,6 +54,7 @@ struct facts {
 	struct link_fact links[FACTS_LINKS_MAX];
 	unsigned link_count;
 	enum netns_mode netns;
+	bool elsewhere; /* there are devices, all in other network namespaces */
 
 	uint64_t huge_total, huge_free, huge_kib; /* pages, and the size of one */
 	char transparent[16];			  /* "always", "madvise", "never"; empty: unknown */

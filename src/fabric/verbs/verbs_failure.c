@@ -184,29 +184,31 @@ static int no_device(struct vb_error *err)
 			     });
 }
 
+static const char *node_hint(bool cm, int errnum)
+{
+	if (errnum == EPERM)
+		return "this container's device rules do not have it: pass it by --device, not as "
+		       "a volume";
+	if (errnum != ENOENT)
+		return "allow it: add the user to the group that `ls -l /dev/infiniband` shows, or "
+		       "mend the udev rule";
+	return cm ? "load the module (`modprobe rdma_ucm`), or pass the node to the container: "
+		    "--device /dev/infiniband/rdma_cm; or wire up by TCP (--wireup tcp, "
+		    "VB_WIREUP=tcp)"
+		  : "load the module (`modprobe ib_uverbs`), or pass the node to the container: "
+		    "--device /dev/infiniband/uverbs0";
+}
+
 int verbs_fail_node(struct vb_error *err, const char *node, int errnum)
 {
-	bool cm = strstr(node, "rdma_cm") != NULL;
-	bool missing = errnum == ENOENT;
-
-	return vb__fail(err,
-			&(struct vb__failure){
-				.code = VB_ERR_ACCESS,
-				.native_kind = VB_NATIVE_ERRNO,
-				.native = errnum,
-				.operation = "open",
-				.object = node,
-				.hint = !missing ? "allow it: add the user to the group that "
-						   "`ls -l /dev/infiniband` shows, or mend "
-						   "the udev rule"
-					: cm	 ? "load the module (`modprobe rdma_ucm`), or pass "
-						   "the node to the container: --device "
-						   "/dev/infiniband/rdma_cm; or wire up by TCP "
-						   "(--wireup tcp, VB_WIREUP=tcp)"
-						 : "load the module (`modprobe ib_uverbs`), or "
-						   "pass the node to the container: --device "
-						   "/dev/infiniband/uverbs0",
-			});
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_ACCESS,
+				     .native_kind = VB_NATIVE_ERRNO,
+				     .native = errnum,
+				     .operation = "open",
+				     .object = node,
+				     .hint = node_hint(strstr(node, "rdma_cm") != NULL, errnum),
+			     });
 }
 
 /* How many entries of a sysfs folder begin with `prefix`; the name of one in `first`. */

@@ -187,6 +187,14 @@ static void a_capability_that_is_only_in_the_bounding_set_does_nothing(void **st
 	expect(FINDING_PROBLEM, "memlock", "64 KiB", "bounding set only");
 }
 
+static void a_capability_in_a_user_namespace_does_nothing(void **state)
+{
+	(void)state;
+	patient.facts.memlock = 64 << 10;
+	patient.facts.ipc_lock_inside = true;
+	expect(FINDING_PROBLEM, "memlock", "64 KiB", "rootless");
+}
+
 static void denied_nodes_are_told_with_their_owner(void **state)
 {
 	struct node_fact denied = { .there = true, .owner = "root", .group = "rdma", .mode = 0660 };
@@ -199,6 +207,34 @@ static void denied_nodes_are_told_with_their_owner(void **state)
 	expect(FINDING_WARNING, "rdma_cm",
 	       "denied: it is root:rdma 0660; RoCE v2 connects by TCP instead", "group rdma");
 	expect_worst(FINDING_PROBLEM, 1);
+}
+
+static void nodes_that_only_a_container_denies_are_told_apart(void **state)
+{
+	struct node_fact denied = {
+		.there = true, .ruled_out = true, .owner = "root", .group = "root", .mode = 0666
+	};
+
+	(void)state;
+	patient.facts.nodes[0] = patient.facts.rdma_cm = denied;
+	patient.device.trouble.code = VB_ERR_ACCESS;
+	expect(FINDING_PROBLEM, "mlx5_0", "0666, but this container's device rules do not have it",
+	       "--device /dev/infiniband/uverbs0, not a volume");
+	expect(FINDING_WARNING, "rdma_cm", "device rules do not have it; RoCE v2 connects by TCP",
+	       "--device /dev/infiniband/rdma_cm, not a volume");
+}
+
+static void devices_of_other_namespaces_are_told(void **state)
+{
+	(void)state;
+	patient.facts.devices = NULL;
+	patient.facts.link_count = 0;
+	patient.facts.elsewhere = true;
+	expect(FINDING_WARNING, "devices",
+	       "in other network namespaces: transfers run over libfabric tcp", "--network host");
+	findings_free(&patient.findings);
+	patient.facts.fabric = VB_FABRIC_VERBS;
+	expect(FINDING_PROBLEM, "devices", "in other network namespaces", "--network host");
 }
 
 static void missing_nodes_are_told_with_the_module(void **state)
@@ -370,7 +406,10 @@ int main(void)
 		TEST(a_limit_that_is_just_enough_is_a_warning),
 		TEST(an_effective_capability_lifts_the_limit),
 		TEST(a_capability_that_is_only_in_the_bounding_set_does_nothing),
+		TEST(a_capability_in_a_user_namespace_does_nothing),
 		TEST(denied_nodes_are_told_with_their_owner),
+		TEST(nodes_that_only_a_container_denies_are_told_apart),
+		TEST(devices_of_other_namespaces_are_told),
 		TEST(missing_nodes_are_told_with_the_module),
 		TEST(a_device_that_does_not_open_tells_why),
 		TEST(namespaces_can_be_exclusive),
