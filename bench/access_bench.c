@@ -139,6 +139,7 @@ int main(int argc, char **argv)
 		run.size = 8;
 	pid = fork();
 	if (pid == 0) {
+		run.options.spin_us = VB_SPIN_NEVER; /* it has nothing to do: that is the point */
 		own(&run);
 		return 0;
 	}

@@ -39,6 +39,7 @@ copy_rdsend() {
 	"$tools/rdsend" -q --fabric ofi 127.0.0.1 $((copy_port + 2)) benchkey "$1"
 	wait $!
 }
+copy_libfabric() { fi_info -p tcp > /dev/null; }
 copy_ssh() { ssh -F "$copy_dir/ssh/config" far true; }
 sync_ours() { "$tools/rdcp" -aq --sync -F "$copy_dir/ssh/config" --rdcp-path "$tools/rdcp" "$1/." "far:$2"; }
 sync_rsync_ssh() { copy_rsync_ssh "$@"; }
@@ -165,6 +166,8 @@ copy_start() {
 copy_starting() {
 	: > "$copy_place/nothing"
 	contest "an empty file" s lower - copy_start ours -- "ssh true" copy_start ssh
+	# Of the far side's start, what libfabric and the libraries it brings along take before they can be called
+	contest "an empty file" s lower - copy_start ours -- "fi_info" copy_start libfabric
 	rm -rf "$copy_place/nothing" "$copy_place/out"
 }
 
