@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -152,8 +153,9 @@ int command_start(struct command *command, char *const *argv, unsigned roles, co
 		name_it(command, (char *const[]){ (char *)name, NULL });
 	else
 		name_it(command, argv);
-	/* A group of its own is ended with all its children. */
-	command->own_group = !spawn_in_foreground();
+	/* A group of its own is ended with all its children; those it leaves behind become ours, to be waited for. */
+	command->own_group = roles & COMMAND_APART || !spawn_in_foreground();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	errnum = lay_pipes(command, roles, fds, &count);
 	if (!errnum)
 		errnum = spawn_program(&command->pid, argv, fds, count, command->own_group);
@@ -263,20 +265,47 @@ void command_signal(const struct command *command, int signal)
 	kill(command->own_group ? -command->pid : command->pid, signal);
 }
 
+/* Is nothing left of it, after so long at most (-1: for ever)? Reaps what has ended. */
+static bool await_all(const struct command *command, int timeout_ms)
+{
+	pid_t whom = command->own_group ? -command->pid : command->pid, ended;
+
+	while ((ended = waitpid(whom, NULL, WNOHANG)) >= 0 || errno == EINTR) {
+		if (ended != 0)
+			continue;
+		if (timeout_ms == 0)
+			return false;
+		poll(NULL, 0, BLIND_STEP_MS);
+		if (timeout_ms > 0)
+			timeout_ms = timeout_ms > BLIND_STEP_MS ? timeout_ms - BLIND_STEP_MS : 0;
+	}
+	return true;
+}
+
+static void end_all(const struct command *command)
+{
+	command_signal(command, SIGTERM);
+	if (await_all(command, GRACE_MS))
+		return;
+	command_signal(command, SIGKILL);
+	if (await_all(command, GRACE_MS))
+		return;
+	/* Another user's, say. It must not see an end of its input, whatever else would end us. */
+	signal(SIGALRM, SIG_IGN);
+	await_all(command, -1);
+}
+
 void command_finish(struct command *command, int result, struct vb_error *err)
 {
-	siginfo_t how;
-
 	if (command->pid < 0)
 		return;
 	if (result != 0) {
 		blame(command, err);
-		command_signal(command, SIGTERM);
-		await_end(command, GRACE_MS, -1, &how);
-		command_signal(command, SIGKILL);
+		end_all(command);
+	} else {
+		while (waitpid(command->pid, NULL, 0) < 0 && errno == EINTR)
+			;
 	}
-	while (waitpid(command->pid, NULL, 0) < 0 && errno == EINTR)
-		;
 	close_pipes(command);
 	if (command->watch >= 0)
 		close(command->watch);

@@ -12,8 +12,9 @@
 
 /* Bits: a stage of a pipeline is both. */
 enum command_role {
-	COMMAND_READ = 1, /* we read what it writes */
-	COMMAND_FEED = 2, /* it reads what we write */
+	COMMAND_READ = 1,  /* we read what it writes */
+	COMMAND_FEED = 2,  /* it reads what we write */
+	COMMAND_APART = 4, /* a group of its own, on a terminal as well: nobody types to it */
 };
 
 struct command {
@@ -52,9 +53,11 @@ int command_judge(const struct command *command, int status, struct vb_error *er
 void command_signal(const struct command *command, int signal);
 
 /*
- * Frees it, and ends it if it still runs: SIGTERM, after a second SIGKILL, and
- * only then it sees the end of its input. `result` is what came of the transfer;
- * if that failed because the command did, `err` is made to say so.
+ * Frees it, and if the transfer failed ends it with all of its group: SIGTERM,
+ * after a second SIGKILL, and only when none is left there is an end of its
+ * input. What cannot be ended, being another user's, is waited for. `result` is
+ * what came of the transfer; if that failed because the command did, `err` is
+ * made to say so.
  */
 void command_finish(struct command *command, int result, struct vb_error *err);
 

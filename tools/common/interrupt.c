@@ -18,6 +18,7 @@
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 static atomic_bool seen;
+static bool only_once;
 static int event_fd = -1;
 static sigset_t waited_for;
 
@@ -42,7 +43,8 @@ static void *wait_for_one(void *arg)
 	seen = true;
 	if (write(event_fd, &one, sizeof(one)) < 0)
 		_exit(20); /* cannot be: nothing else would end the transfer */
-	let_the_next_one_kill();
+	if (!only_once)
+		let_the_next_one_kill();
 	for (;;)
 		pause();
 	return NULL;
@@ -85,6 +87,11 @@ int interrupt_open(struct vb_error *err)
 			sigaddset(&waited_for, signals[i]);
 	result = start_waiting();
 	return result ? trouble_errno(err, VB_ERR_SYSTEM, result, "pthread_create", "") : 0;
+}
+
+void interrupt_only_once(void)
+{
+	only_once = true;
 }
 
 int interrupt_fd(void)

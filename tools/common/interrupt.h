@@ -12,6 +12,9 @@
 /* Begins to wait for them, and ignores SIGPIPE. Early in main: threads that are there already would still get them. */
 int interrupt_open(struct vb_error *err);
 
+/* Before that: no further one ends the process, which has something to see to first. */
+void interrupt_only_once(void);
+
 /* Readable, for ever, once there was one. Nobody may read from it. */
 int interrupt_fd(void);
 

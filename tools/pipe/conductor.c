@@ -213,10 +213,10 @@ static int begin_here(struct conductor *c)
 	c->output.output =
 		(struct vb_output){ .path = c->to ? c->to->text : NULL, .fd = STDOUT_FILENO };
 	if (c->to && c->to->kind == STAGE_APPEND) {
-		c->file = open(c->to->text, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+		c->file = side_append_to(c->to->text, &c->err);
 		c->output.output = (struct vb_output){ .fd = c->file };
 		if (c->file < 0)
-			return trouble_errno(&c->err, VB_ERR_IO, errno, "open", c->to->text);
+			return c->err.code;
 	}
 	return 0;
 }

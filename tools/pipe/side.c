@@ -3,6 +3,7 @@
 #include "pipe/side.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -187,4 +188,19 @@ void side_end(struct side *side)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	side->begin = side->quit = side->stop_fd = side->over_fd = -1;
+}
+
+int side_append_to(const char *path, struct vb_error *err)
+{
+	/* To open a FIFO that nobody reads would be to wait where no signal reaches us. */
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+
+	if (fd >= 0) {
+		fcntl(fd, F_SETFL, O_APPEND);
+		return fd;
+	}
+	trouble_errno(err, VB_ERR_IO, errno, "open", path);
+	if (err->native == ENXIO)
+		snprintf(err->cause, sizeof(err->cause), "nobody reads from it");
+	return -1;
 }

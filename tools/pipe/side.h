@@ -63,6 +63,9 @@ bool side_is_over(struct side *side);
 /* Pure: did the other end say so, of itself? It has been told there, then. */
 bool side_is_told(const struct vb_error *err);
 
+/* A file to be appended to, for a side's output; -1 on failure. Never waits. */
+int side_append_to(const char *path, struct vb_error *err);
+
 /* Quits, waits for its end, and frees what it has. */
 void side_end(struct side *side);
 

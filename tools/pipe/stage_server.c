@@ -197,8 +197,10 @@ static void carry_out(struct stage_server *server)
 int stage_server_run(void)
 {
 	static struct stage_server server;
-	int code = servant_open(&server.servant, RDPIPE);
+	int code;
 
+	interrupt_only_once(); /* a command must be ended first */
+	code = servant_open(&server.servant, RDPIPE);
 	if (code != EXIT_OK)
 		return code;
 	server.begin = event_open();

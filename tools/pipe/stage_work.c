@@ -171,9 +171,21 @@ static int output_ended(void *arg, int cancel_fd, struct vb_error *err)
 	return trouble_say(err, VB_ERR_INTERRUPTED, "what came before it has failed");
 }
 
+static volatile sig_atomic_t victim; /* the command's group, as long as it may run */
+
+/* The servant's watchdog: not even by that a command may come to see an end of its input. */
+static void end_both(int number)
+{
+	(void)number;
+	if (victim)
+		kill(-victim, SIGKILL);
+	_exit(EXIT_INTERRUPTED);
+}
+
 static int start_command(struct work *w, struct vb_error *err)
 {
-	unsigned roles = COMMAND_READ | (w->input.running ? COMMAND_FEED : 0u);
+	unsigned roles = COMMAND_APART | COMMAND_READ | (w->input.running ? COMMAND_FEED : 0u);
+	const struct sigaction watchdog = { .sa_handler = end_both };
 	const char *argv[7];
 	int result;
 
@@ -181,6 +193,8 @@ static int start_command(struct work *w, struct vb_error *err)
 	result = command_start(&w->command, (char *const *)argv, roles, w->order->text, err);
 	if (result != 0)
 		return result;
+	victim = w->command.pid;
+	sigaction(SIGALRM, &watchdog, NULL);
 	w->output.input =
 		(struct vb_input){ .fd = w->command.from, .at_end = output_ended, .at_end_arg = w };
 	w->input.output =
@@ -205,10 +219,9 @@ static int begin(struct work *w, struct vb_error *err)
 		w->input.output = (struct vb_output){ .path = w->order->text };
 		break;
 	case STAGE_APPEND:
-		w->file = open(w->order->text, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+		w->file = side_append_to(w->order->text, err);
 		w->input.output = (struct vb_output){ .fd = w->file };
-		if (w->file < 0)
-			result = trouble_errno(err, VB_ERR_IO, errno, "open", w->order->text);
+		result = w->file < 0 ? err->code : 0;
 		break;
 	}
 	if (result != 0) {
@@ -256,8 +269,15 @@ static void settle(struct work *w, struct vb_error *err)
 	if (w->command.pid < 0 || !is_broken_pipe(err))
 		return;
 	poll(&fd, 1, EXITING_MS);
-	if (command_has_ended(&w->command, &status) && command_judge(&w->command, status, err) != 0)
+	if (!command_has_ended(&w->command, &status)) {
+		/* Now, as soon it will have been ended by us. */
+		trouble_say(err, VB_ERR_IO,
+			    "command \"%s\" closed its input before it had read everything",
+			    w->command.name);
 		w->ending->own = true;
+	} else if (command_judge(&w->command, status, err) != 0) {
+		w->ending->own = true;
+	}
 }
 
 /* Has a side failed? Then `err` tells how. */
@@ -345,6 +365,7 @@ static void wind_up(struct work *w, bool failed, struct vb_error *err)
 		hear_both(w, err);
 	before = *err;
 	command_finish(&w->command, failed ? VB_ERR_IO : 0, err);
+	victim = 0;
 	if (failed && !w->ending->own)
 		w->ending->own = strcmp(before.cause, err->cause) != 0 ||
 				 (err->code == VB_ERR_IO && !side_is_told(err));
