@@ -24,7 +24,10 @@ static void small_files_come_as_parcels_in_one_block(void **state)
 	make_file(kit, "c", VB__TREE_SMALL);
 	driven_start(&d);
 	driven_take_offers(&d, 4);
-	assert_int_equal(d.listed, 1);
+	while (d.listed == 0) { /* in this block, or in one of its own */
+		driven_take(&d, VB__BLOCK_OFFERS);
+		driven_note_offers(&d);
+	}
 	assert_int_equal(driven_want(&d, 2, 3), 0);
 	assert_int_equal(driven_settle(&d, 4), 0);
 	driven_take(&d, VB__BLOCK_PARCELS);
@@ -285,7 +288,14 @@ static void walker_stays_within_the_window(void **state)
 	/* What is wanted but not sent yet is as much ahead. */
 	assert_int_equal(driven_want(&d, 2, 100), 0);
 	assert_int_equal(driven_settle(&d, 200), 0);
-	driven_take(&d, VB__BLOCK_PARCELS);
+	/* The walker may go on before. */
+	for (d.block.flags = VB__BLOCK_OFFERS; d.block.flags == VB__BLOCK_OFFERS;) {
+		assert_int_equal(driven_next(&d), 1);
+		driven_fill(&d);
+		if (d.block.flags == VB__BLOCK_OFFERS)
+			driven_note_offers(&d);
+	}
+	assert_int_equal(d.block.flags, VB__BLOCK_PARCELS);
 	while (d.last_number < FILES + 1) {
 		if (driven_next(&d) <= 0)
 			fail();
