@@ -130,6 +130,18 @@ static bool port_makes_sense(const char *port)
 	return *port && (*end || number <= UINT16_MAX);
 }
 
+/* "[::1]" is ::1, as people write it who also write a port behind it. */
+static const char *without_brackets(const char *host, char *copy, size_t room)
+{
+	size_t len = host ? strlen(host) : 0;
+
+	if (len < 3 || host[0] != '[' || host[len - 1] != ']' || len - 2 >= room)
+		return host;
+	memcpy(copy, host + 1, len - 2);
+	copy[len - 2] = '\0';
+	return copy;
+}
+
 int vb__address_resolve(const char *host, const char *port, int family,
 			struct vb__address found[VB__ADDRESSES_MAX], struct vb_error *err)
 {
@@ -139,13 +151,14 @@ int vb__address_resolve(const char *host, const char *port, int family,
 		.ai_flags = host ? 0 : AI_PASSIVE,
 	};
 	struct addrinfo *list, *ai;
+	char plain[NI_MAXHOST];
 	int n = 0, rc;
 
 	if (!port)
 		return vb__fail_invalid(err, "resolve", "no port was given");
 	if (!port_makes_sense(port))
 		return fail_resolve(err, EAI_SERVICE, host, port);
-	rc = getaddrinfo(host, port, &hints, &list);
+	rc = getaddrinfo(without_brackets(host, plain, sizeof(plain)), port, &hints, &list);
 	if (rc)
 		return fail_resolve(err, rc, host, port);
 	for (ai = list; ai && n < VB__ADDRESSES_MAX; ai = ai->ai_next)

@@ -177,23 +177,12 @@ static bool port_is_fine(const char *port, uint64_t least)
 	return quantity_count(port, &number) == 0 && number >= least && number <= 65535;
 }
 
-/* "[::1]" is an address in its brackets. */
-static char *without_brackets(char *host)
-{
-	size_t len = host ? strlen(host) : 0;
-
-	if (len < 3 || host[0] != '[' || host[len - 1] != ']')
-		return host;
-	host[len - 1] = '\0';
-	return host + 1;
-}
-
 static int take_words(struct arguments *a, const struct words *words, bool have_key)
 {
 	int i = 0;
 
 	if (a->tool == RDSEND)
-		a->host = without_brackets(words->word[i++]);
+		a->host = words->word[i++];
 	a->port = words->word[i++];
 	if (!have_key)
 		a->key = words->word[i++];
@@ -330,7 +319,7 @@ static int finish_perf(struct arguments *a, struct words *words, char **rest)
 		add_word(words, *rest++);
 	if (words->count > 1)
 		return arguments_misused(a, "too many arguments");
-	a->host = words->count ? without_brackets(words->word[0]) : NULL;
+	a->host = words->count ? words->word[0] : NULL;
 	if (a->host && !*a->host)
 		return arguments_misused(a, "HOST is empty");
 	if (a->serve && a->host)

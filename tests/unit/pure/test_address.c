@@ -28,6 +28,7 @@ static void numeric_addresses_resolve_and_read_back(void **state)
 	} cases[] = {
 		{ "127.0.0.1", "7471", AF_INET, "127.0.0.1 port 7471" },
 		{ "10.0.0.2", "0", AF_INET, "10.0.0.2 port 0" },
+		{ "[::1]", "7471", AF_INET6, "::1 port 7471" },
 		{ "::1", "65535", AF_INET6, "::1 port 65535" },
 		{ "2001:db8:0:0:0:0:0:1", "1", AF_INET6, "2001:db8::1 port 1" },
 		{ "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "65535", AF_INET6,

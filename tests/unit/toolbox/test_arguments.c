@@ -68,7 +68,7 @@ static void options_reach_their_fields(void **state)
 	assert_int_equal(a.options.direct, VB_DIRECT_NEVER);
 	assert_true(a.json);
 	assert_int_equal(a.verbosity, 2);
-	assert_string_equal(a.host, "::1");
+	assert_string_equal(a.host, "[::1]");
 	assert_string_equal(a.file, "file");
 }
 
