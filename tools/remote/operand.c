@@ -2,6 +2,7 @@
 /* Operands. As scp understands them: a slash before the first colon makes a path of it. */
 #include "remote/operand.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,37 @@ static char *host_of(const char *text, const char *bracket, const char *colon)
 	return host;
 }
 
+static bool is_address(const char *text, size_t len)
+{
+	char copy[INET6_ADDRSTRLEN + 1];
+	struct in6_addr address;
+	const char *zone = memchr(text, '%', len);
+
+	if (zone)
+		len = (size_t)(zone - text);
+	if (!len || len >= sizeof(copy) || text[len - 1] == ':')
+		return false;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	return inet_pton(AF_INET6, copy, &address) == 1;
+}
+
+/* Would its first colon make nonsense of an address? ssh would only say that it finds no host "2001". */
+static const char *check_address(const char *text)
+{
+	const char *at = text + strcspn(text, "@:/ ");
+
+	at = *at == '@' ? at + 1 : text;
+	if (*at == '[')
+		return "behind an address in brackets there is a colon: [ADDRESS]:...";
+	for (size_t len = strcspn(at, ":/ "); at[len] == ':';
+	     len += 1 + strcspn(at + len + 1, ":/ "))
+		if (is_address(at, len))
+			return "an IPv6 address goes in brackets: [ADDRESS]:...";
+	return is_address(at, strlen(at)) ? "an IPv6 address goes in brackets: [ADDRESS]:..."
+					  : NULL;
+}
+
 static const char *check_host(const char *host)
 {
 	const char *name = strrchr(host, '@');
@@ -68,6 +100,8 @@ const char *operand_parse(struct operand *operand, const char *text)
 		return "it is empty";
 	if (strcmp(text, "-") == 0)
 		operand->kind = OPERAND_STDIO;
+	if (colon && !bracket && check_address(text))
+		return check_address(text);
 	if (colon) {
 		operand->kind = OPERAND_REMOTE;
 		operand->host = host_of(text, bracket, colon);

@@ -2,6 +2,8 @@
 /* SRC and DST as people write them. */
 #include "remote/operand.h"
 
+#include <string.h>
+
 #include "suite.h"
 
 static void hosts_and_paths_are_told_apart(void **state)
@@ -67,6 +69,37 @@ static void what_ssh_could_take_for_an_option_is_no_host(void **state)
 	}
 }
 
+static void an_address_without_brackets_is_told_of_them(void **state)
+{
+	static const char *const cases[] = { "::1:p",
+					     "::1",
+					     "fd00::1",
+					     "fd00::1:/p",
+					     "me@fd00::1:p",
+					     "fe80::1%eth0:p",
+					     "1:2:3:4:5:6:7:8:p",
+					     "[fd00::1]",
+					     "me@[fd00::1]p",
+					     "[fd00::1]/p",
+					     "[fd00::1 :p" };
+	static const char *const others[] = { "a:b:c", "a::", "beef::module", "host:fd00::1",
+					      "a/b:c::1:d" };
+	struct operand operand;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *wrong = operand_parse(&operand, cases[i]);
+
+		assert_non_null(wrong);
+		assert_non_null(strstr(wrong, "[ADDRESS]:"));
+		operand_free(&operand);
+	}
+	for (size_t i = 0; i < COUNT(others); i++) {
+		assert_null(operand_parse(&operand, others[i]));
+		operand_free(&operand);
+	}
+}
+
 static void a_source_without_a_name_means_its_contents(void **state)
 {
 	static const char *const cases[][2] = {
@@ -108,6 +141,7 @@ int main(void)
 		cmocka_unit_test(hosts_and_paths_are_told_apart),
 		cmocka_unit_test(a_dash_alone_is_stdin_or_stdout),
 		cmocka_unit_test(what_ssh_could_take_for_an_option_is_no_host),
+		cmocka_unit_test(an_address_without_brackets_is_told_of_them),
 		cmocka_unit_test(a_source_without_a_name_means_its_contents),
 		cmocka_unit_test(a_slash_at_the_targets_end_is_noticed),
 	};
