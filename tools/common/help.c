@@ -51,7 +51,7 @@ static const char stages_intro[] =
 	"directly from host to host, over RDMA or, where there is none, over TCP. ssh\n"
 	"starts rdpipe at each of them. STAGE is one of\n"
 	"\n"
-	"  [USER@]HOST:COMMAND  a command for bash at HOST; [ADDRESS]: for an IPv6 address\n"
+	"  [USER@]HOST:COMMAND  a command for bash at HOST; [ADDRESS]: for IPv6\n"
 	"  [HOST:]'<FILE'       only as the first: the data is in FILE\n"
 	"  [HOST:]'>FILE'       only as the last: all of it becomes FILE, or nothing does\n"
 	"  [HOST:]'>>FILE'      only as the last: it is appended to FILE as it comes\n"

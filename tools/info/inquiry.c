@@ -20,33 +20,39 @@ static const char help[] =
 	"       rdinfo --check [OPTION]... [HOST]\n"
 	"       rdinfo --serve [OPTION]...\n"
 	"\n"
-	"Shows the RDMA devices of this machine with their ports, GIDs and abilities. With\n"
-	"HOST: which way would be taken there, why, and why the others would not.\n"
+	"Shows the RDMA devices of this machine with their ports, GIDs and abilities.\n"
+	"With HOST: which way would be taken there, why, and why the others would not.\n"
 	"\n"
 	"What:\n"
-	"  -c, --check           the doctor: looks for what is wrong on this machine, and says\n"
-	"                        what to try; with HOST and 'rdinfo --serve' there also tries\n"
-	"                        the way: connects on each fabric, times, sends bursts of\n"
-	"                        several sizes\n"
-	"      --serve           answers such trials until it is interrupted; serves anybody\n"
+	"  -c, --check             the doctor: looks for what is wrong on this machine,\n"
+	"                          and says what to try; with HOST, and 'rdinfo --serve'\n"
+	"                          there, also tries the way: connects on each fabric,\n"
+	"                          times, sends bursts of several sizes\n"
+	"      --serve             answer such trials until interrupted; serves anybody\n"
 	"\n"
 	"Connection:\n"
-	"  -p, --port PORT       of --serve: PORT is for RDMA, the one after it for libfabric\n"
-	"                        (7470)\n"
-	"      --bind ADDRESS    the address of this machine to go from, or to serve at\n"
-	"  -4, --ipv4            IPv4 only\n"
-	"  -6, --ipv6            IPv6 only\n"
-	"      --fabric NAME     only verbs (RDMA) or ofi (libfabric)\n"
-	"      --device NAME     only this RDMA device or libfabric provider\n"
-	"      --timeout SEC     go on trying to connect for so long (5)\n"
+	"  -p, --port PORT         of the side that serves: PORT is for RDMA, the one\n"
+	"                          after it for libfabric (7470)\n"
+	"      --bind ADDRESS      the address of this machine to go from (by the route),\n"
+	"                          or to serve at (all addresses)\n"
+	"  -4, --ipv4              IPv4 only\n"
+	"  -6, --ipv6              IPv6 only\n"
+	"      --fabric NAME       only verbs (RDMA) or only ofi (libfabric: TCP and\n"
+	"                          others), or auto (both)\n"
+	"      --wireup HOW        over verbs, connect by rdma_cm (cm), by TCP at 1000\n"
+	"                          above the port (tcp), or auto (cm where it is to be\n"
+	"                          had; who listens, by both)\n"
+	"      --device NAME       only this RDMA device or libfabric provider\n"
+	"      --timeout SEC       go on trying to connect for so long (5)\n"
 	"\n"
-	"Messages:\n"
-	"  -v, --verbose         say more, on stderr\n"
-	"      --json            one JSON object instead of text\n"
-	"  -h, --help            print this\n"
-	"      --version         print the version\n"
+	"Results, on stdout, and messages, on stderr:\n"
+	"      --json              results in JSON, one object, and messages, too\n"
+	"  -v, --verbose           say more; -vv, -vvv: more still\n"
+	"  -h, --help              print this on stdout\n"
+	"      --version           print the version on stdout\n"
 	"\n"
-	"VB_FABRIC and VB_DEVICE in the environment stand for --fabric and --device where\n"
+	"SEC: seconds, fractions too, or with ms, s, m, h. VB_FABRIC, VB_WIREUP and\n"
+	"VB_DEVICE in the environment stand for --fabric, --wireup and --device where\n"
 	"these are not given.\n"
 	"\n"
 	"Exit codes:\n"
@@ -55,14 +61,17 @@ static const char help[] =
 	"  2  --check found a problem, or nothing leads to HOST\n"
 	"  3  wrong usage, or it could not be found out\n"
 	"\n"
-	"Examples:\n"
-	"  rdinfo               rdinfo backup          rdinfo --check\n"
-	"  rdinfo --serve       at the host backup, then 'rdinfo --check backup' elsewhere\n";
+	"Examples, the last one after 'rdinfo --serve' at the host backup:\n"
+	"  rdinfo\n"
+	"  rdinfo backup\n"
+	"  rdinfo --check\n"
+	"  rdinfo --check backup\n";
 
 enum long_only {
 	OPTION_SERVE = 256,
 	OPTION_BIND,
 	OPTION_FABRIC,
+	OPTION_WIREUP,
 	OPTION_DEVICE,
 	OPTION_TIMEOUT,
 	OPTION_JSON,
@@ -77,6 +86,7 @@ static const struct option names[] = {
 	{ "ipv4", no_argument, NULL, '4' },
 	{ "ipv6", no_argument, NULL, '6' },
 	{ "fabric", required_argument, NULL, OPTION_FABRIC },
+	{ "wireup", required_argument, NULL, OPTION_WIREUP },
 	{ "device", required_argument, NULL, OPTION_DEVICE },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -125,6 +135,17 @@ static int set_fabric(struct inquiry *i, const char *name)
 	return -1;
 }
 
+static int set_wireup(struct inquiry *i, const char *name)
+{
+	if (!strcmp(name, "cm"))
+		i->options.wireup = VB_WIREUP_CM;
+	else if (!strcmp(name, "tcp"))
+		i->options.wireup = VB_WIREUP_TCP;
+	else if (strcmp(name, "auto") != 0)
+		return misused("--wireup: '%.100s' is not cm, tcp or auto", name);
+	return -1;
+}
+
 static int set_timeout(struct inquiry *i, const char *text)
 {
 	uint64_t ms;
@@ -167,6 +188,8 @@ static int set(struct inquiry *i, int option, const char *value)
 		return -1;
 	case OPTION_FABRIC:
 		return set_fabric(i, value);
+	case OPTION_WIREUP:
+		return set_wireup(i, value);
 	case OPTION_DEVICE:
 		i->options.device = value;
 		return -1;
@@ -195,7 +218,7 @@ int inquiry_parse(struct inquiry *i, int argc, char **argv)
 	while (code < 0 && (option = getopt_long(argc, argv, ":cp:46vh", names, NULL)) != -1) {
 		if (option == '?' || option == ':')
 			return misused(option == ':' ? "'%.100s' needs a value"
-						     : "unknown option '%.100s'",
+						     : "unknown or ambiguous option '%.100s'",
 				       argv[optind - 1]);
 		code = set(i, option, optarg);
 	}

@@ -27,12 +27,13 @@ static void all_options_are_understood(void **state)
 	struct inquiry i;
 
 	(void)state;
-	assert_int_equal(PARSE(&i, "--check", "far", "-4", "--fabric=ofi"), -1);
+	assert_int_equal(PARSE(&i, "--check", "far", "-4", "--fabric=ofi", "--wireup=tcp"), -1);
 	assert_true(i.check && !i.serve && !i.json);
 	assert_string_equal(i.host, "far");
 	assert_string_equal(i.port, "7470");
 	assert_int_equal(i.options.family, AF_INET);
 	assert_int_equal(i.options.fabric, VB_FABRIC_OFI);
+	assert_int_equal(i.options.wireup, VB_WIREUP_TCP);
 	assert_int_equal(i.options.connect_timeout_ms, 5000);
 	assert_int_equal(PARSE(&i, "--serve", "-p", "9000", "--bind", "::1", "--json"), -1);
 	assert_true(i.serve && i.json && !i.host);
