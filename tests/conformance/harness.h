@@ -100,7 +100,14 @@ bool is_filled(const void *from, size_t len, uint32_t seed);
 
 /* The table of the fabric under test, for tests below the channel. */
 struct vb__fabric;
+struct vb__ep;
 const struct vb__fabric *fabric_of(const struct side *side);
+
+/*
+ * Posts receives for an endpoint that speaks below the channel. Even a hostile peer has room for the credits that it gets:
+ * that no receiver was ever not ready is counted over all tests (tests/vm/inside).
+ */
+void make_room(struct vb__ep *ep);
 
 int count_fds(void);
 void sleep_ms(unsigned ms);

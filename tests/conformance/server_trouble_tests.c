@@ -47,6 +47,7 @@ static struct vb__ep *stranger(struct side *side, struct vb__settings *settings)
 	CHECK_EQ(vb__ep_open(fabric_of(side), &attr, &found[0], vb__now_ns() + vb__ms(5000), &ep,
 			     NULL),
 		 0);
+	make_room(ep);
 	vb__hello_encode(bytes, &hello);
 	CHECK_EQ(vb__ep_connect(ep, bytes, sizeof(bytes), vb__now_ns() + vb__ms(5000), NULL), 0);
 	return ep;
