@@ -67,8 +67,9 @@ int vb_listener_accept(struct vb_listener *listener, struct vb_channel **channel
 void vb_listener_close(struct vb_listener *listener);
 
 /*
- * Connects to a listener at `host`, a name or an address (one of IPv6 in brackets or not). While nobody listens yet it goes on trying for
- * connect_timeout_ms, then tells what each address and fabric answered.
+ * Connects to a listener at `host`, a name or an address, in brackets or not.
+ * While nobody listens yet it goes on trying for connect_timeout_ms, then tells
+ * what each address and fabric answered.
  */
 int vb_channel_connect(const char *host, const char *port, const struct vb_options *options,
 		       struct vb_channel **channel, struct vb_error *err);
