@@ -1,281 +1,143 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matching paths with rules. Nothing here looks at files. */
+/*
+ * Filters. Rules that spell a path out are found by its hash: only those whose path is the one in
+ * question or one above it can match. All others are tried one by one.
+ */
 #include "tree/filter.h"
 
-#include <stddef.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
-#include <wctype.h>
+#include <xxhash.h>
 
 #include "core/failure.h"
+#include "tree/rule.h"
 
-#define CLASS_NAME_MAX 16u
+#define NONE SIZE_MAX
 
-/* A rule taken apart; `pattern` is not terminated. */
-struct rule {
-	const char *pattern, *end;
-	bool takes;
-	bool whole; /* it must match from the start of the path */
-	bool last;  /* it is for the last component */
-	bool directories;
-	bool with_contents; /* "/" and three stars at its end, which are taken off */
+struct vb__filter {
+	struct vb__rule *rules;
+	size_t count;
+
+	size_t *others; /* those without an anchor, in their order */
+	size_t other_count;
+
+	size_t *slots; /* the first rule by the hash of its anchor, or NONE */
+	size_t *next;  /* of each rule with an anchor: the next with the same slot, or NONE */
+	size_t slot_mask;
 };
 
-/* Where the class that begins at `p`, which is a bracket, ends: behind its bracket, or NULL. */
-static const char *class_end(const char *p, const char *end)
+static size_t slot_of(const struct vb__filter *f, const char *path, size_t len)
 {
-	p++;
-	if (p < end && (*p == '!' || *p == '^'))
-		p++;
-	if (p < end && *p == ']')
-		p++;
-	for (; p < end && *p != ']'; p++) {
-		if (*p == '[' && p + 1 < end && p[1] == ':') {
-			p += 2;
-			while (p < end && *p != ']')
-				p++;
-			if (p < end && p[-1] != ':')
-				return NULL;
-		} else if (*p == '\\') {
-			p++;
-		}
-	}
-	return p < end ? p + 1 : NULL;
+	return (size_t)XXH3_64bits(path, len) & f->slot_mask;
 }
 
-/* Is `c` in a named class, [:alpha:] say? `p` is at its name; moves it behind. */
-static bool in_named(const char **p, unsigned char c)
+/* ---- Making ---- */
+
+static bool make_room(struct vb__filter *f, size_t count)
 {
-	char name[CLASS_NAME_MAX] = "";
-	size_t len = 0;
+	size_t slots = 1;
 
-	while ((*p)[len] != ':')
-		len++;
-	if (len < sizeof(name))
-		memcpy(name, *p, len);
-	*p += len + 2;
-	return c < 0x80 && iswctype(c, wctype(name));
-}
-
-/* Is `c` in the class between brackets? */
-static bool in_class(const char *p, const char *end, unsigned char c)
-{
-	bool negated = p[1] == '!' || p[1] == '^', found = false;
-
-	p += negated ? 2 : 1;
-	end--; /* at the bracket */
-	for (bool first = true; first || p < end; first = false) {
-		unsigned char low, high;
-
-		if (p[0] == '[' && p[1] == ':') {
-			p += 2;
-			found |= in_named(&p, c);
-			continue;
-		}
-		p += *p == '\\';
-		low = high = (unsigned char)*p++;
-		if (p + 1 < end && *p == '-') {
-			p++;
-			p += *p == '\\';
-			high = (unsigned char)*p++;
-		}
-		found |= low <= c && c <= high;
-	}
-	return found != negated;
-}
-
-/* One character of the text by one item of the pattern, which is no star; moves `*p` behind it. */
-static bool match_one(const char **p, const char *end, char c)
-{
-	const char *item = *p;
-
-	if (*item == '?') {
-		*p = item + 1;
-		return c != '/';
-	}
-	if (*item == '[') {
-		*p = class_end(item, end);
-		return c != '/' && in_class(item, *p, (unsigned char)c);
-	}
-	item += *item == '\\' && item + 1 < end;
-	*p = item + 1;
-	return *item == c;
-}
-
-/*
- * Where it does not match, the last star takes one more; if that would be over a slash, the last
- * double one does. Going back further is never needed, so this stays quick whatever the pattern.
- */
-static bool match(const char *p, const char *end, const char *text, const char *text_end)
-{
-	const char *star = NULL, *star_text = NULL, *double_star = NULL, *double_text = NULL;
-
-	for (;;) {
-		if (p < end && *p == '*') {
-			if (p + 1 < end && p[1] == '*') {
-				while (p < end && *p == '*')
-					p++;
-				double_star = p;
-				double_text = text;
-				star = NULL;
-			} else {
-				star = ++p;
-				star_text = text;
-			}
-			continue;
-		}
-		if (p == end && text == text_end)
-			return true;
-		if (p < end && text < text_end && match_one(&p, end, *text)) {
-			text++;
-			continue;
-		}
-		if (star && star_text < text_end && *star_text != '/') {
-			p = star;
-			text = ++star_text;
-		} else if (double_star && double_text < text_end) {
-			p = double_star;
-			text = ++double_text;
-			star = NULL;
-		} else {
-			return false;
-		}
-	}
-}
-
-static bool contains(const char *from, const char *end, const char *what)
-{
-	size_t len = strlen(what);
-
-	for (; from + len <= end; from++)
-		if (memcmp(from, what, len) == 0)
-			return true;
-	return false;
-}
-
-static bool ends_with(const char *from, const char *end, const char *what)
-{
-	size_t len = strlen(what);
-
-	return (size_t)(end - from) > len && memcmp(end - len, what, len) == 0;
-}
-
-static struct rule take_apart(const char *text)
-{
-	struct rule r = { .takes = text[0] == '+', .pattern = text + 2 };
-
-	r.end = r.pattern + strlen(r.pattern);
-	r.with_contents = ends_with(r.pattern, r.end, "/***");
-	if (r.with_contents)
-		r.end -= 4;
-	else if (ends_with(r.pattern, r.end, "/"))
-		r.directories = true;
-	r.end -= r.directories;
-	r.last = !r.with_contents && !contains(r.pattern, r.end, "/") &&
-		 !contains(r.pattern, r.end, "**");
-	r.whole = *r.pattern == '/';
-	r.pattern += r.whole;
-	return r;
-}
-
-/* From the start of the path, or of any of its components. */
-static bool matches_somewhere(const struct rule *r, const char *path, const char *path_end)
-{
-	while (!match(r->pattern, r->end, path, path_end)) {
-		path = r->whole ? NULL : memchr(path, '/', (size_t)(path_end - path));
-		if (!path)
-			return false;
-		path++;
-	}
-	return true;
-}
-
-/* Is it, or any directory above it, the one that the rule is for? */
-static bool matches_contents(const struct rule *r, const char *path, bool directory)
-{
-	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/'))
-		if (matches_somewhere(r, path, slash))
-			return true;
-	return directory && matches_somewhere(r, path, path + strlen(path));
-}
-
-static bool matches(const struct rule *r, const char *path, bool directory)
-{
-	const char *slash = strrchr(path, '/'), *end = path + strlen(path);
-
-	if (r->directories && !directory)
+	while (slots < 2 * count)
+		slots *= 2;
+	f->slot_mask = slots - 1;
+	f->rules = calloc(count + 1, sizeof(*f->rules));
+	f->others = calloc(count + 1, sizeof(*f->others));
+	f->next = calloc(count + 1, sizeof(*f->next));
+	f->slots = malloc(slots * sizeof(*f->slots));
+	if (!f->rules || !f->others || !f->next || !f->slots)
 		return false;
-	if (r->with_contents)
-		return matches_contents(r, path, directory);
-	if (r->last)
-		return match(r->pattern, r->end, slash ? slash + 1 : path, end);
-	return matches_somewhere(r, path, end);
-}
-
-bool vb__filter_leaves(const char *const *rules, const char *path, bool directory)
-{
-	for (; rules && *rules; rules++) {
-		struct rule r = take_apart(*rules);
-
-		if (matches(&r, path, directory))
-			return !r.takes;
-	}
-	return false;
-}
-
-static bool named_classes_are_known(const char *p, const char *end)
-{
-	char name[CLASS_NAME_MAX];
-
-	for (; p + 1 < end; p++) {
-		size_t len = 0;
-
-		if (p[0] != '[' || p[1] != ':')
-			continue;
-		while (p + 2 + len < end && p[2 + len] != ':')
-			len++;
-		if (len >= sizeof(name))
-			return false;
-		memcpy(name, p + 2, len);
-		name[len] = '\0';
-		if (!wctype(name))
-			return false;
-		p += 2 + len;
-	}
+	for (size_t i = 0; i < slots; i++)
+		f->slots[i] = NONE;
 	return true;
 }
 
-static const char *what_is_wrong(const char *text)
+/* From the last to the first, so that the first comes to stand first in its slot. */
+static bool sort_in(struct vb__filter *f, const char *const *rules)
 {
-	struct rule r;
-	const char *next;
+	for (size_t i = f->count; i-- > 0;) {
+		char *anchor = malloc(strlen(rules[i]) + 1);
+		size_t *slot;
 
-	if ((text[0] != '-' && text[0] != '+') || text[1] != ' ')
-		return "it must begin with \"- \" or \"+ \"";
-	r = take_apart(text);
-	if (r.pattern == r.end)
-		return "it has no pattern";
-	for (const char *p = r.pattern; p < r.end; p = next) {
-		next = p + 1;
-		if (*p == '\\')
-			next += next < r.end;
-		else if (*p == '[')
-			next = class_end(p, r.end);
-		if (!next)
-			return "a bracket is not closed";
-		if (*p == '[' && !named_classes_are_known(p + 1, next - 1))
-			return "it has an unknown class of characters";
+		if (!anchor)
+			return false;
+		f->rules[i] = vb__rule_take_apart(rules[i]);
+		if (vb__rule_anchor(&f->rules[i], anchor)) {
+			slot = &f->slots[slot_of(f, anchor, strlen(anchor))];
+			f->next[i] = *slot;
+			*slot = i;
+		} else {
+			f->others[f->count - ++f->other_count] = i;
+		}
+		free(anchor);
 	}
-	return NULL;
+	memmove(f->others, f->others + f->count - f->other_count,
+		f->other_count * sizeof(*f->others));
+	return true;
 }
 
-int vb__filter_check(const char *const *rules, struct vb_error *err)
+int vb__filter_create(const char *const *rules, struct vb__filter **filter, struct vb_error *err)
 {
-	for (; rules && *rules; rules++) {
-		const char *wrong = what_is_wrong(*rules);
+	struct vb__filter *f;
+	size_t count = 0;
+
+	*filter = NULL;
+	for (; rules && rules[count]; count++) {
+		const char *wrong = vb__rule_check(rules[count]);
 
 		if (wrong)
-			return vb__fail_invalid(err, "filter", "the rule \"%.200s\": %s", *rules,
-						wrong);
+			return vb__fail_invalid(err, "filter", "the rule \"%.200s\": %s",
+						rules[count], wrong);
 	}
+	if (!count)
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (f)
+		f->count = count;
+	if (!f || !make_room(f, count) || !sort_in(f, rules)) {
+		vb__filter_destroy(f);
+		return vb__fail_errno(err, ENOMEM, "filter", NULL);
+	}
+	*filter = f;
 	return 0;
+}
+
+void vb__filter_destroy(struct vb__filter *filter)
+{
+	if (!filter)
+		return;
+	free(filter->rules);
+	free(filter->others);
+	free(filter->next);
+	free(filter->slots);
+	free(filter);
+}
+
+/* ---- Asking ---- */
+
+/* The first rule that matches, of those whose anchor may be the first `len` bytes of the path, or `best`. */
+static size_t first_anchored(const struct vb__filter *f, const char *path, size_t len,
+			     bool directory, size_t best)
+{
+	size_t i = f->slots[slot_of(f, path, len)];
+
+	while (i < best && !vb__rule_matches(&f->rules[i], path, directory))
+		i = f->next[i];
+	return i < best ? i : best;
+}
+
+bool vb__filter_leaves(const struct vb__filter *filter, const char *path, bool directory)
+{
+	size_t best;
+
+	if (!filter)
+		return false;
+	best = first_anchored(filter, path, strlen(path), directory, NONE);
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/'))
+		best = first_anchored(filter, path, (size_t)(slash - path), directory, best);
+	for (size_t i = 0; i < filter->other_count && filter->others[i] < best; i++)
+		if (vb__rule_matches(&filter->rules[filter->others[i]], path, directory))
+			best = filter->others[i];
+	return best != NONE && !filter->rules[best].takes;
 }

@@ -48,11 +48,10 @@ static bool is_left_out(const struct vb__tree_sink *s, const struct vb__offered 
 	bool left;
 	char *path;
 
-	if (!s->tree->asked || !s->tree->rules || !*s->tree->rules || !o->offer->name.len)
+	if (!s->tree->asked || !s->filter || !o->offer->name.len)
 		return false;
 	path = vb__place_path(o->place, vb__offered_shown(o));
-	left = !path ||
-	       vb__filter_leaves(s->tree->rules, path, o->offer->kind == VB__OFFER_DIRECTORY);
+	left = !path || vb__filter_leaves(s->filter, path, o->offer->kind == VB__OFFER_DIRECTORY);
 	free(path);
 	return left;
 }

@@ -209,6 +209,7 @@ void *vb__source_walk(void *arg)
 		.paths = s->paths,
 		.path_count = s->path_count,
 		.options = s->options,
+		.filter = s->filter,
 		.dirs = &s->dirs,
 		.stop = &s->stop,
 		.take = take,

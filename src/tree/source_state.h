@@ -80,6 +80,7 @@ struct vb__job {
 struct vb__tree_source {
 	struct vb__source base;
 	const struct vb_tree_options *options;
+	struct vb__filter *filter;
 	enum vb_direct direct;
 	struct vb_tree_report *report;
 	const char *const *paths;

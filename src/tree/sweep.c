@@ -68,10 +68,10 @@ static bool stays(const struct sweep *w, bool directory)
 	char *whole;
 	bool yes;
 
-	if (!w->sink->tree->rules)
+	if (!w->sink->filter)
 		return false;
 	whole = vb__place_path(w->place, w->path);
-	yes = !whole || vb__filter_leaves(w->sink->tree->rules, whole, directory);
+	yes = !whole || vb__filter_leaves(w->sink->filter, whole, directory);
 	free(whole);
 	return yes;
 }

@@ -144,6 +144,7 @@ static void tree_close(struct vb__sink *sink)
 	vb__numbers_free(&s->directories);
 	vb__numbers_free(&s->gone);
 	vb__target_close(&s->target);
+	vb__filter_destroy(s->filter);
 	vb__meta_rules_close(&s->rules);
 	vb__answers_close(&s->answers);
 	vb__turns_destroy(&s->turns);
@@ -186,16 +187,16 @@ int vb__tree_sink_open(const char *target, const struct vb_tree_options *tree_op
 		       const struct vb__sink_options *options, struct vb_tree_report *report,
 		       struct vb__sink **sink, struct vb_error *err)
 {
-	int rc = vb__filter_check(tree_options->rules, err);
-	struct vb__tree_sink *s;
+	struct vb__tree_sink *s = calloc(1, sizeof(*s));
+	int rc;
 
-	if (rc)
-		return rc;
-	s = calloc(1, sizeof(*s));
 	if (!s)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
-	rc = vb__target_open(&s->target, target, tree_options, err);
+	rc = vb__filter_create(tree_options->rules, &s->filter, err);
+	if (rc == 0)
+		rc = vb__target_open(&s->target, target, tree_options, err);
 	if (rc) {
+		vb__filter_destroy(s->filter);
 		free(s);
 		return rc;
 	}

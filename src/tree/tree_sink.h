@@ -23,6 +23,7 @@
 #include "transfer/turns.h"
 #include "tree/answers.h"
 #include "tree/arrival.h"
+#include "tree/filter.h"
 #include "tree/journal.h"
 #include "tree/meta.h"
 #include "tree/numbers.h"
@@ -39,6 +40,7 @@
 struct vb__tree_sink {
 	struct vb__sink base;
 	const struct vb_tree_options *tree;
+	struct vb__filter *filter;
 	struct vb__sink_options options;
 	struct vb_tree_report *report_to;
 	struct vb__meta_rules rules;

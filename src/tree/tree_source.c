@@ -321,6 +321,7 @@ static void free_all(struct vb__tree_source *s)
 static void destroy(struct vb__tree_source *s)
 {
 	free_all(s);
+	vb__filter_destroy(s->filter);
 	vb__dirs_destroy(&s->dirs);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
@@ -389,14 +390,18 @@ int vb__tree_source_open(const char *const *paths, size_t path_count,
 			 int cancel_fd, struct vb_tree_report *report, struct vb__source **source,
 			 struct vb_error *err)
 {
+	struct vb__filter *filter;
 	struct vb__tree_source *s;
-	int errnum, rc = vb__filter_check(options->rules, err);
+	int errnum, rc = vb__filter_create(options->rules, &filter, err);
 
 	if (rc)
 		return rc;
 	s = create();
-	if (!s)
+	if (!s) {
+		vb__filter_destroy(filter);
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
+	}
+	s->filter = filter;
 	s->base.cancel_fd = cancel_fd;
 	s->paths = paths;
 	s->path_count = path_count;

@@ -196,7 +196,7 @@ static int look_behind(struct vb__walker *w, const struct vb__spot *spot, struct
 
 static bool is_left(const struct vb__walker *w, bool directory)
 {
-	return vb__filter_leaves(w->walk->options->rules, w->path, directory);
+	return vb__filter_leaves(w->walk->filter, w->path, directory);
 }
 
 static int tell(struct vb__walker *w, const struct vb__spot *spot, const struct stat *st)

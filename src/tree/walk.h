@@ -13,6 +13,7 @@
 #include <verbatim/tree.h>
 
 #include "tree/dirs.h"
+#include "tree/filter.h"
 #include "wire/offer.h"
 
 /* An offer, and where it comes from. All of it is valid only while it is being taken. */
@@ -30,7 +31,8 @@ struct vb__walked {
 struct vb__walk {
 	const char *const *paths; /* as in vb_session_send_tree */
 	size_t path_count;
-	const struct vb_tree_options *options; /* with rules that make sense */
+	const struct vb_tree_options *options;
+	const struct vb__filter *filter; /* of their rules */
 	struct vb__dirs *dirs;
 	const atomic_bool *stop; /* true: come back soon */
 

@@ -148,15 +148,30 @@ static int add_way(struct list *rules, const char *path, const char *before)
 	return 0;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorted, what is in one directory stands together, and its way is told but once. */
 int listed_rules(struct list *rules, const struct list *listed)
 {
-	for (size_t i = 0; i < listed->count; i++) {
-		const char *path = listed->item[i];
+	char **paths = calloc(listed->count + 1, sizeof(*paths));
+	int failed = paths ? 0 : -1;
 
-		if (add_way(rules, path, i ? listed->item[i - 1] : NULL) != 0 ||
-		    add_rule(rules, path, strlen(path), "") != 0 ||
-		    add_rule(rules, path, strlen(path), "/**") != 0)
-			return -1;
+	if (paths && listed->count) {
+		memcpy(paths, listed->item, listed->count * sizeof(*paths));
+		qsort(paths, listed->count, sizeof(*paths), by_name);
 	}
-	return list_add(rules, "- *");
+	for (size_t i = 0; !failed && i < listed->count; i++) {
+		const char *before = i ? paths[i - 1] : NULL;
+		size_t len = strlen(paths[i]);
+
+		if (before && strcmp(before, paths[i]) == 0)
+			continue;
+		failed = add_way(rules, paths[i], before) | add_rule(rules, paths[i], len, "") |
+			 add_rule(rules, paths[i], len, "/**");
+	}
+	free(paths);
+	return failed ? -1 : list_add(rules, "- *");
 }

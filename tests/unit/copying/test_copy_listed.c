@@ -54,9 +54,10 @@ static void rules_take_the_way_the_path_and_what_is_in_it(void **state)
 	struct list listed = { 0 }, rules = { 0 };
 
 	(void)state;
-	list_add(&listed, "a/b/c");
 	list_add(&listed, "a/b/d");
 	list_add(&listed, "e/*");
+	list_add(&listed, "a/b/c");
+	list_add(&listed, "a/b/d");
 	assert_int_equal(listed_rules(&rules, &listed), 0);
 	assert_int_equal(rules.count, COUNT(expected));
 	for (size_t i = 0; i < rules.count; i++)

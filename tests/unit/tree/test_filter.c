@@ -2,6 +2,7 @@
 /* Rules: which entries they leave, and which rules make no sense. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "suite.h"
@@ -15,9 +16,13 @@ struct expectation {
 static bool leaves(const char *rule, const char *path, bool directory)
 {
 	const char *const rules[] = { rule, NULL };
+	struct vb__filter *filter;
+	bool left;
 
-	assert_int_equal(vb__filter_check(rules, NULL), 0);
-	return vb__filter_leaves(rules, path, directory);
+	assert_int_equal(vb__filter_create(rules, &filter, NULL), 0);
+	left = vb__filter_leaves(filter, path, directory);
+	vb__filter_destroy(filter);
+	return left;
 }
 
 static void assert_all(const struct expectation *expected, size_t count)
@@ -121,6 +126,12 @@ static void classes_and_escapes_are_understood(void **state)
 		{ "[![:digit:]]", "7", false, false },
 		{ "\\*", "*", false, true },
 		{ "\\*", "a", false, false },
+		{ "/\\*/a\\b", "*/ab", false, true },
+		{ "/\\*/a\\b", "x/ab", false, false },
+		{ "/a\\/**", "a/b/c", false, true },
+		{ "/a/\\**", "a/*b", false, true },
+		{ "/a/\\**", "a/b", false, false },
+		{ "/a\\\\/**", "a\\/b", false, true },
 		{ "[\xc0-\xff]", "\xe4", false, true },
 	};
 
@@ -130,14 +141,24 @@ static void classes_and_escapes_are_understood(void **state)
 
 static void first_rule_that_matches_counts(void **state)
 {
-	const char *const rules[] = { "+ *.c", "- /secret.c", "+ */", "- *", NULL };
+	const char *const rules[] = {
+		"+ *.c", "- /secret.c", "+ /dir/a.h", "- /dir/**", "+ /dir/b.h",
+		"+ */",	 "- *",		"+ /late",    NULL,
+	};
+	struct vb__filter *filter;
 
 	(void)state;
-	assert_false(vb__filter_leaves(rules, "a.c", false));
-	assert_false(vb__filter_leaves(rules, "secret.c", false));
-	assert_false(vb__filter_leaves(rules, "dir", true));
-	assert_true(vb__filter_leaves(rules, "dir/a.h", false));
-	assert_false(vb__filter_leaves(NULL, "a", false));
+	assert_int_equal(vb__filter_create(rules, &filter, NULL), 0);
+	assert_false(vb__filter_leaves(filter, "a.c", false));
+	assert_false(vb__filter_leaves(filter, "secret.c", false));
+	assert_false(vb__filter_leaves(filter, "dir", true));
+	assert_false(vb__filter_leaves(filter, "dir/a.h", false));
+	assert_true(vb__filter_leaves(filter, "dir/b.h", false));
+	assert_true(vb__filter_leaves(filter, "dir/sub", true));
+	assert_true(vb__filter_leaves(filter, "late", false));
+	vb__filter_destroy(filter);
+	assert_int_equal(vb__filter_create(NULL, &filter, NULL), 0);
+	assert_false(vb__filter_leaves(filter, "a", false));
 }
 
 static void rules_that_make_no_sense_are_named(void **state)
@@ -153,8 +174,9 @@ static void rules_that_make_no_sense_are_named(void **state)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		const char *const rules[] = { "- fine", bad[i], NULL };
 		struct vb_error err = { .code = VB_OK };
+		struct vb__filter *filter;
 
-		if (vb__filter_check(rules, &err) != VB_ERR_INVALID)
+		if (vb__filter_create(rules, &filter, &err) != VB_ERR_INVALID)
 			fail_msg("\"%s\" was accepted", bad[i]);
 		assert_non_null(strstr(err.cause, bad[i]));
 	}
@@ -172,6 +194,37 @@ static void matching_stays_quick(void **state)
 	assert_false(leaves("- /a**a**a**a**a**a*a*a*a**b", text, false));
 }
 
+/* One by one this would be some 10^10 comparisons. */
+static void a_long_list_of_paths_stays_quick(void **state)
+{
+	enum {
+		PATHS = 100000
+	};
+	const char **rules = calloc(PATHS + 2, sizeof(*rules));
+	struct vb__filter *filter;
+	char path[40];
+
+	(void)state;
+	for (size_t i = 0; i < PATHS; i++) {
+		char *rule = malloc(sizeof(path));
+
+		snprintf(rule, sizeof(path), i % 2 ? "+ /dir/%zu" : "+ /%zu/**", i);
+		rules[i] = rule;
+	}
+	rules[PATHS] = "- *";
+	assert_int_equal(vb__filter_create(rules, &filter, NULL), 0);
+	for (size_t i = 0; i < PATHS; i++) {
+		snprintf(path, sizeof(path), i % 2 ? "dir/%zu" : "%zu/below/it", i);
+		assert_false(vb__filter_leaves(filter, path, false));
+		snprintf(path, sizeof(path), i % 2 ? "dir/x%zu" : "%zux/below/it", i);
+		assert_true(vb__filter_leaves(filter, path, false));
+	}
+	vb__filter_destroy(filter);
+	for (size_t i = 0; i < PATHS; i++)
+		free((char *)rules[i]);
+	free(rules);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +237,7 @@ int main(void)
 		cmocka_unit_test(first_rule_that_matches_counts),
 		cmocka_unit_test(rules_that_make_no_sense_are_named),
 		cmocka_unit_test(matching_stays_quick),
+		cmocka_unit_test(a_long_list_of_paths_stays_quick),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,7 @@ static int keep(void *arg, const struct vb__walked *walked)
 static int walk_with(struct walking *w)
 {
 	struct vb__dirs dirs;
+	struct vb__filter *filter = NULL;
 	struct vb__walk walk = {
 		.paths = w->paths,
 		.options = &w->options,
@@ -91,7 +92,10 @@ static int walk_with(struct walking *w)
 	while (walk.path_count < COUNT(w->paths) && w->paths[walk.path_count])
 		walk.path_count++;
 	vb__dirs_init(&dirs);
+	assert_int_equal(vb__filter_create(w->options.rules, &filter, NULL), 0);
+	walk.filter = filter;
 	rc = vb__walk(&walk, NULL);
+	vb__filter_destroy(filter);
 	assert_int_equal(dirs.open, 0);
 	vb__dirs_destroy(&dirs);
 	return rc;
