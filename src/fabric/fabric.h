@@ -120,13 +120,13 @@ struct vb__sge {
 
 struct vb__op {
 	enum vb__op_kind kind;
-	uint64_t id; /* comes back in the completion; at most VB__OP_ID_MAX */
-	const struct vb__sge *sge;
 	unsigned sge_count;
+	const struct vb__sge *sge;
+	uint64_t id;			  /* comes back in the completion; at most VB__OP_ID_MAX */
 	uint64_t remote_addr, remote_key; /* for all but send and receive */
 	uint64_t operand, compare;
-	uint32_t imm;
 	struct vb__window *window;
+	uint32_t imm;
 	unsigned access; /* of enum vb__access, for VB__OP_BIND */
 };
 

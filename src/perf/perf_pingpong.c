@@ -112,17 +112,30 @@ static int await_own(struct vb__perf_rig *rig, struct vb_error *err)
 	return rc < 0 ? rc : CAME;
 }
 
+/* What there is to do beside: while a message is under way, so that it costs none of its time. */
+static int do_the_rest(struct vb__perf_rig *rig, struct vb_error *err)
+{
+	int rc = vb__perf_rail_repay(&rig->plan, &rig->rails[0], err);
+
+	if (rc == 0)
+		rc = await_room(rig, err);
+	if (rc == 0 && vb__perf_rig_is_due(rig))
+		rc = vb__perf_rig_tick(rig, err);
+	return rc;
+}
+
 /* Posts one and waits for what it brings about: CAME, NOT_YET, or a failure. */
 static int ping_once(struct vb__perf_rig *rig, struct vb_error *err)
 {
 	struct vb__perf_rail *rail = &rig->rails[0];
 	uint64_t number = rail->posted, arrived = rail->arrived;
-	int rc = vb__perf_rail_post(&rig->plan, rail, err);
+	int posted = vb__perf_rail_post(&rig->plan, rail, err), rc;
 
-	if (rc == VB_ERR_AGAIN)
-		return NOT_YET;
-	if (rc)
-		return rc;
+	if (posted && posted != VB_ERR_AGAIN)
+		return posted;
+	rc = do_the_rest(rig, err);
+	if (rc || posted)
+		return rc ? rc : NOT_YET;
 	if (vb__perf_takes_receives(rig->plan.cell.op))
 		return await_message(rig, arrived + 1, err);
 	if (rig->plan.cell.op == VB_PERF_WRITE)
@@ -168,13 +181,6 @@ int vb__perf_ping(struct vb__perf_rig *rig, struct vb_error *err)
 			vb__histogram_add(&rig->times, vb__ticks_since(before, now) / share);
 		rig->lost += rc == NOT_YET;
 		before = now;
-		rc = vb__perf_rail_repay(&rig->plan, &rig->rails[0], err);
-		if (rc == 0)
-			rc = await_room(rig, err);
-		if (rc == 0 && vb__perf_rig_is_due(rig))
-			rc = vb__perf_rig_tick(rig, err);
-		if (rc)
-			return rc;
 	}
 	rig->sent_ns = vb__now_ns();
 	return await_figures(rig, err);
@@ -212,14 +218,8 @@ int vb__perf_pong(struct vb__perf_rig *rig, struct vb_error *err)
 		if (rc == NOT_YET)
 			continue;
 		rc = vb__perf_rail_post(&rig->plan, rail, err);
-		rc = rc == VB_ERR_AGAIN ? 0 : rc;
-		if (rc == 0)
-			rc = vb__perf_rail_repay(&rig->plan, rail, err);
-		if (rc == 0)
-			rc = await_room(rig, err);
-		/* Also of who never lets us be idle. */
-		if (rc == 0 && vb__perf_rig_is_due(rig))
-			rc = vb__perf_rig_tick(rig, err);
+		if (rc == 0 || rc == VB_ERR_AGAIN)
+			rc = do_the_rest(rig, err);
 		if (rc)
 			return rc;
 	}

@@ -90,12 +90,18 @@ static int register_all(const struct vb__perf_plan *plan, struct vb__perf_rail *
 	return rc;
 }
 
+/* A division for each message would show in its time, and mostly there is one slot. */
+static uint64_t nth(uint64_t number, uint64_t slots)
+{
+	return slots == 1 ? 0 : number % slots;
+}
+
 static uint8_t *in_slot(const struct vb__perf_plan *plan, const struct vb__perf_rail *rail,
 			uint64_t number)
 {
 	const struct vb__perf_layout *l = &plan->layout;
 
-	return rail->memory + l->in_at + number % l->in_slots * l->slot_bytes;
+	return rail->memory + l->in_at + nth(number, l->in_slots) * l->slot_bytes;
 }
 
 static uint8_t *out_slot(const struct vb__perf_plan *plan, const struct vb__perf_rail *rail,
@@ -103,7 +109,7 @@ static uint8_t *out_slot(const struct vb__perf_plan *plan, const struct vb__perf
 {
 	const struct vb__perf_layout *l = &plan->layout;
 
-	return rail->memory + l->out_at + number % l->out_slots * l->slot_bytes;
+	return rail->memory + l->out_at + nth(number, l->out_slots) * l->slot_bytes;
 }
 
 /* What is read has something in it; all else is zeros, as a counter wants it, and the mark of a write that has not come. */
@@ -122,7 +128,7 @@ static void fill(const struct vb__perf_plan *plan, struct vb__perf_rail *rail)
 static int post_receive(const struct vb__perf_plan *plan, struct vb__perf_rail *rail,
 			struct vb_error *err)
 {
-	uint64_t number = rail->recvs % rail->receives;
+	uint64_t number = rail->recvs;
 	struct vb__sge sge = { .addr = in_slot(plan, rail, number),
 			       .len = plan->cell.bytes,
 			       .mr = rail->in_mr };
@@ -304,7 +310,7 @@ int vb__perf_rail_post(const struct vb__perf_plan *plan, struct vb__perf_rail *r
 		.id = number,
 		.sge = &sge,
 		.sge_count = 1,
-		.remote_addr = rail->peer.data.addr + number % l->in_slots * l->slot_bytes,
+		.remote_addr = rail->peer.data.addr + nth(number, l->in_slots) * l->slot_bytes,
 		.remote_key = rail->peer.data.key,
 		.imm = (uint32_t)number,
 		.operand = 1,
