@@ -110,10 +110,20 @@ static void tell_json(const struct outcome *outcome, enum exit_code code)
 	free(line);
 }
 
+void outcome_tell_bandwidth(uint64_t bytes_per_second)
+{
+	char line[64];
+
+	/* Of a few small files it would else be 0. */
+	snprintf(line, sizeof(line), "Bandwidth %.*f GB/s\n", bytes_per_second < 100000000 ? 6 : 3,
+		 (double)bytes_per_second / 1e9);
+	console_write(line);
+}
+
 /* The digest is the same at both ends, for whoever wants to compare. */
 static void tell_report(const struct vb_report *report)
 {
-	char holes[64] = "", line[64];
+	char holes[64] = "";
 
 	if (report->hole_bytes)
 		snprintf(holes, sizeof(holes), ", %" PRIu64 " of the bytes in holes",
@@ -124,10 +134,7 @@ static void tell_report(const struct vb_report *report)
 		     report->digest);
 	outcome_tell_packing(report->bytes - report->hole_bytes, report->wire_bytes,
 			     report->pack_ns);
-
-	snprintf(line, sizeof(line), "Bandwidth %.3f GB/s\n",
-		 (double)quantity_speed(report->bytes, report->elapsed_ns) / 1e9);
-	console_write(line);
+	outcome_tell_bandwidth(quantity_speed(report->bytes, report->elapsed_ns));
 }
 
 enum exit_code outcome_tell(const struct outcome *outcome)

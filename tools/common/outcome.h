@@ -28,6 +28,9 @@ void outcome_add_error(struct json *json, const struct vb_error *err);
 void outcome_tell_packing(uint64_t bytes, uint64_t wire_bytes, uint64_t pack_ns);
 void outcome_add_packing(struct json *json, uint64_t bytes, uint64_t wire_bytes, uint64_t pack_ns);
 
+/* The last line of -v. */
+void outcome_tell_bandwidth(uint64_t bytes_per_second);
+
 /* What an error is to the user: one line. */
 const char *outcome_error_line(const struct vb_error *err, char line[VB_ERROR_LINE_MAX]);
 

@@ -86,6 +86,14 @@ static bool lacks_recursive(const struct listing *listing, const struct vb_error
 	       failure->native == EISDIR && strcmp(failure->operation, "read") == 0;
 }
 
+/* Here the shell expands patterns, and at a far side nobody does. */
+static bool is_pattern(const struct vb_tree_event *event, const struct vb_error *failure)
+{
+	return failure->native_kind == VB_NATIVE_ERRNO && failure->native == ENOENT &&
+	       strcmp(failure->operation, "read") == 0 && !strchr(event->path, '/') &&
+	       strpbrk(event->path, "*?[");
+}
+
 /* The failure names its object, which need not be the path, and may be cut. */
 static void say_failure(const struct listing *listing, const struct vb_tree_event *event)
 {
@@ -98,6 +106,11 @@ static void say_failure(const struct listing *listing, const struct vb_tree_even
 
 		if (lacks_recursive(listing, &failure))
 			snprintf(failure.hint, sizeof(failure.hint), "use -r or -a");
+		if (is_pattern(event, &failure))
+			snprintf(failure.hint, sizeof(failure.hint),
+				 "rdcp expands no patterns; of HOST:DIR/. with -r, --include "
+				 "'%.60s' --exclude '*' takes what matches",
+				 event->path);
 		vb_error_format(&failure, line, sizeof(line));
 	}
 	if (event->happening == VB_TREE_VANISHED)
@@ -219,8 +232,6 @@ static void say_partial(const struct vb_tree_report *report)
 void listing_sum_up(const struct listing *listing, const struct ending *total, enum exit_code code)
 {
 	const struct vb_tree_report *report = &total->report;
-	char line[64];
-
 	if (console_as_json()) {
 		sum_up_json(total, code);
 		return;
@@ -233,6 +244,5 @@ void listing_sum_up(const struct listing *listing, const struct ending *total, e
 	if (console_verbosity() < 1 || total->err.code != VB_OK)
 		return;
 	outcome_tell_packing(report->moved_bytes, report->wire_bytes, report->pack_ns);
-	snprintf(line, sizeof(line), "Bandwidth %.3f GB/s\n", (double)speed(report) / 1e9);
-	console_write(line);
+	outcome_tell_bandwidth(speed(report));
 }

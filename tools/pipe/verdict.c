@@ -161,7 +161,6 @@ static struct vb_report told_report(struct conductor *c)
 static void say_stages(struct conductor *c)
 {
 	struct vb_report report = told_report(c);
-	char line[64];
 
 	for (size_t i = 0; i < c->count; i++) {
 		const struct far_stage *stage = &c->stages[i];
@@ -170,9 +169,7 @@ static void say_stages(struct conductor *c)
 			     stage->number, stage->stage->host, stage->ending.bytes_in,
 			     stage->ending.bytes_out);
 	}
-	snprintf(line, sizeof(line), "Bandwidth %.3f GB/s\n",
-		 (double)quantity_speed(report.bytes, report.elapsed_ns) / 1e9);
-	console_write(line);
+	outcome_tell_bandwidth(quantity_speed(report.bytes, report.elapsed_ns));
 }
 
 /* ---- In JSON ---- */
