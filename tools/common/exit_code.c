@@ -84,12 +84,13 @@ enum exit_code exit_code_of(enum vb_err code, enum phase phase)
 		return phase == PHASE_KEY ? EXIT_START : EXIT_FILE;
 	case VB_ERR_INTERRUPTED:
 		return EXIT_INTERRUPTED;
+	case VB_ERR_TOO_BIG: /* found before anything went over: for the device */
+		return phase == PHASE_CHECK ? EXIT_START : EXIT_PROTOCOL;
 	case VB_ERR_TIMEOUT:
 		return phase == PHASE_CONNECT ? EXIT_CONNECT : EXIT_TIMEOUT;
 	case VB_ERR_PROTOCOL:
 	case VB_ERR_VERSION:
 	case VB_ERR_CORRUPT:
-	case VB_ERR_TOO_BIG:
 	case VB_ERR_AGAIN:
 	case VB_ERR_REMOTE_ACCESS:
 		return EXIT_PROTOCOL;

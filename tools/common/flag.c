@@ -222,7 +222,7 @@ const struct flag flags[] = {
 	{ RDPERF, 0, "json", NULL, FLAG_SET, FIELD(json), 1, 0, NULL,
 	  "results in JSON, an object a line, and messages, too" },
 	{ RDPERF, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,
-	  "say what was chosen and, serving, who comes; -vvv: more" },
+	  "say what was chosen and, serving, who comes; -vv, -vvv: more" },
 
 	HEADLINE(ALL, "Messages, all on stderr"),
 	{ RDCP, 'v', "verbose", NULL, FLAG_RAISE, FIELD(verbosity), 0, 0, NULL,

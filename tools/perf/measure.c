@@ -40,6 +40,14 @@ static void show_progress(void *arg, const struct vb_perf_progress *now)
 	console_status(line);
 }
 
+/* libfabric's datagrams are another provider's than its connections. */
+static const char *device_of(const struct run *run)
+{
+	if (run->cell.qp == VB_PERF_UD && strcmp(vb_perf_fabric(run->perf), "ofi") == 0)
+		return "udp";
+	return vb_perf_device(run->perf);
+}
+
 /* What tells this run from others. */
 static void make_label(struct run *run)
 {
@@ -54,8 +62,7 @@ static void make_label(struct run *run)
 		snprintf(rails, sizeof(rails), ", %u rails", cell->rails);
 	snprintf(run->series->label, SERIES_LABEL, "%s %s, %.24s %.24s, depth %u%s%s, %s",
 		 vb_perf_op_name(cell->op), vb_perf_qp_name(cell->qp), vb_perf_fabric(run->perf),
-		 vb_perf_device(run->perf), cell->depth, rails,
-		 cell->both_ways ? ", both ways" : "",
+		 device_of(run), cell->depth, rails, cell->both_ways ? ", both ways" : "",
 		 cell->wait == VB_PERF_EVENT ? "events" : "polling");
 }
 
@@ -89,7 +96,7 @@ static void print_begin(const struct run *run)
 	json_bool(&json, "both_ways", cell->both_ways);
 	json_bool(&json, "checked", cell->check);
 	json_text(&json, "fabric", vb_perf_fabric(run->perf));
-	json_text(&json, "device", vb_perf_device(run->perf));
+	json_text(&json, "device", device_of(run));
 	json_text(&json, "description", vb_perf_description(run->perf));
 	json_text(&json, "version", vb_version());
 	print_line(json_end(&json));
