@@ -151,6 +151,7 @@ struct vb_input {
 	int fd;		  /* stays open */
 	vb_at_end_fn at_end;
 	void *at_end_arg;
+	const char *name; /* what errors call `fd`, at both ends; NULL: by its number */
 };
 
 /*
@@ -162,6 +163,7 @@ struct vb_output {
 	int fd;		  /* closed before at_end, or stays open if there is no at_end */
 	vb_at_end_fn at_end;
 	void *at_end_arg;
+	const char *name; /* as of struct vb_input */
 };
 
 /* What came of it. */

@@ -41,7 +41,7 @@ int vb__fd_check(int fd, int access);
 /* The descriptor of ours that a path such as /dev/stdout stands for, or -1. */
 int vb__fd_from_path(const char *path);
 
-/* The path, or words for the descriptor if that is NULL. */
+/* The path, or what else it is called, or words for the descriptor if that is NULL. */
 void vb__fd_name(struct vb__fd_name *name, int fd, const char *path);
 
 /* More fits in, and reader and writer take turns less often. A failure is none. */

@@ -21,7 +21,7 @@ static int open_descriptor(int fd, bool own, const struct vb_output *output,
 	struct vb__fd_name name;
 	int errnum = vb__fd_check(fd, O_WRONLY), rc;
 
-	vb__fd_name(&name, fd, output->path);
+	vb__fd_name(&name, fd, output->path ? output->path : output->name);
 	if (errnum)
 		return vb__fail_io(err, errnum, "write", name.text);
 	rc = vb__stream_sink_open(fd, own, output, options, sink, err);

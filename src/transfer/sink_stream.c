@@ -226,7 +226,7 @@ int vb__stream_sink_open(int fd, bool own, const struct vb_output *output,
 		.at_end = output->at_end,
 		.at_end_arg = output->at_end_arg,
 	};
-	vb__fd_name(&s->name, fd, output->path);
+	vb__fd_name(&s->name, fd, output->path ? output->path : output->name);
 	vb__turns_init(&s->turns, options->cancel_fd, "write", s->name.text);
 	prepare(s, fd, own && (fcntl(fd, F_GETFL) & O_NONBLOCK));
 	*sink = &s->base;

@@ -47,7 +47,7 @@ static int open_kind(int fd, bool own, const struct vb_input *input, enum vb_dir
 	struct stat st;
 	int errnum;
 
-	vb__fd_name(&name, fd, input->path);
+	vb__fd_name(&name, fd, input->path ? input->path : input->name);
 	errnum = vb__fd_check(fd, O_RDONLY);
 	if (errnum || fstat(fd, &st))
 		return vb__fail_io(err, errnum ? errnum : errno, "read", name.text);

@@ -153,7 +153,7 @@ int vb__file_source_open(int fd, bool own, const struct vb_input *input, enum vb
 	f->base.ops = &file_ops;
 	f->at_end = input->at_end;
 	f->at_end_arg = input->at_end_arg;
-	vb__fd_name(&f->name, fd, input->path);
+	vb__fd_name(&f->name, fd, input->path ? input->path : input->name);
 	take_fd(f, fd, own);
 	f->reading.direct.fd = -1;
 	errnum = fstat(f->fd, &st) ? errno : measure(f, &st);

@@ -171,7 +171,7 @@ int vb__stream_source_open(int fd, bool own, const struct vb_input *input, int c
 		.at_end = input->at_end,
 		.at_end_arg = input->at_end_arg,
 	};
-	vb__fd_name(&s->name, fd, input->path);
+	vb__fd_name(&s->name, fd, input->path ? input->path : input->name);
 	prepare(s, fd, own);
 	*source = &s->base;
 	return 0;

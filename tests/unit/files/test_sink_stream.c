@@ -183,10 +183,12 @@ static void assert_broken(struct kit *kit, int fds[2])
 	struct reader reader = { .fd = fds[0], .limit = BLOCK };
 	struct vb_error err = { .code = VB_OK };
 	pthread_t thread = start_thread(reader_run, &reader);
-	struct vb__sink *sink = sink_of(kit, &(struct vb_output){ .fd = fds[1] }, false);
+	struct vb__sink *sink =
+		sink_of(kit, &(struct vb_output){ .fd = fds[1], .name = "it" }, false);
 
 	assert_int_equal(bring_all(sink, 4, 1000, &err), VB_ERR_IO);
 	assert_int_equal(err.native, EPIPE);
+	assert_string_equal(err.object, "it");
 	assert_string_equal(err.cause, "the reader has closed the pipe");
 	assert_int_equal(sink->ops->finish(sink, 1000 * BLOCK, &err), VB_ERR_IO);
 	sink->ops->close(sink);
