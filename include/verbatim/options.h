@@ -22,8 +22,8 @@ enum vb_fabric {
 
 /* How the two ends of a connection over verbs are brought together. iWARP knows cm only. */
 enum vb_wireup {
-	VB_WIREUP_AUTO =
-		0, /* cm; tcp where /dev/infiniband/rdma_cm is missing or denied. Listeners: both */
+	VB_WIREUP_AUTO = 0, /* cm; tcp where /dev/infiniband/rdma_cm is missing or denied, or where
+			     * cm finds no listener and tcp does. Listeners: both */
 	VB_WIREUP_CM,  /* by the kernel's connection manager, librdmacm */
 	VB_WIREUP_TCP, /* over a TCP connection, which stays open, at 1000 above the port */
 };

@@ -8,6 +8,7 @@
 #include <verbatim/verbatim.h>
 
 #include "channel/channel_state.h"
+#include "channel/inside.h"
 
 static void *prepare(void *arg)
 {
@@ -66,6 +67,11 @@ int vb_channel_fd(struct vb_channel *ch)
 const char *vb_channel_description(const struct vb_channel *ch)
 {
 	return ch->description;
+}
+
+enum vb_wireup vb__channel_wireup(const struct vb_channel *ch)
+{
+	return ch->ep->wireup;
 }
 
 const char *vb_channel_fabric(const struct vb_channel *ch)

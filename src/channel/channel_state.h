@@ -90,7 +90,7 @@ struct vb__notices {
 struct vb_channel {
 	struct vb__ep *ep;
 	struct vb__settings settings;
-	char description[512];
+	char description[640];
 	uint32_t max_message;
 	int pass; /* by which it came in at a listener, or negative */
 

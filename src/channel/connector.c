@@ -15,15 +15,23 @@
 
 /* While there are other candidates, one must not take all the time. rdma_cm repeats a lost request after 4.3 s. */
 #define ATTEMPT_MS 5000u
+/* A second way only has to find somebody who was refused or not heard by the first: one repetition of TCP's. */
+#define SECOND_WAY_MS 1500u
+#define SECOND_WAY_AGAIN_MS 500u
+#define SECOND_WAY_SWALLOWED_MS 10000u
 #define PAUSE_FIRST_MS 20u
 #define PAUSE_MAX_MS 250u
 
-#define CANDIDATES_MAX (VB__ADDRESSES_MAX * 2)
+#define CANDIDATES_MAX (VB__ADDRESSES_MAX * 3)
 
 struct candidate {
 	const struct vb__fabric *fabric;
 	const struct vb__address *address;
+	enum vb_wireup
+		second; /* another way than the candidate before it; VB_WIREUP_AUTO: it is none */
+	uint64_t not_before_ns;
 	struct vb_error answer;
+	bool heard; /* the listener itself answered so, and not somebody in its place */
 	bool hopeless;
 };
 
@@ -79,11 +87,12 @@ static int fail_refusal(struct vb_error *err, const struct vb__ep *ep,
 
 /* What the fabric said, or better, what the listener said through it. */
 static int explain_failure(struct vb_error *err, const struct vb__ep *ep, int rc,
-			   const struct vb_error *answer)
+			   const struct vb_error *answer, bool *heard)
 {
 	struct vb__hello hello;
 	enum vb__hello_verdict verdict = vb__hello_decode(&hello, ep->peer_data, ep->peer_data_len);
 
+	*heard = rc == VB_ERR_REFUSED && verdict != VB__HELLO_GARBAGE;
 	if (rc == VB_ERR_REFUSED && verdict == VB__HELLO_OTHER_VERSION)
 		return fail_version(err, ep, hello.version);
 	if (rc == VB_ERR_REFUSED && verdict == VB__HELLO_GOOD && hello.kind == VB__HELLO_REFUSE)
@@ -112,7 +121,7 @@ static int check_answer(struct vb_channel *ch, struct vb_error *err)
 	return 0;
 }
 
-static int greet(struct vb_channel *ch, uint64_t deadline_ns, struct vb_error *err)
+static int greet(struct vb_channel *ch, uint64_t deadline_ns, bool *heard, struct vb_error *err)
 {
 	struct vb__hello hello = vb__channel_hello(ch, VB__HELLO_OPEN);
 	struct vb_error answer = { .code = VB_OK };
@@ -121,7 +130,7 @@ static int greet(struct vb_channel *ch, uint64_t deadline_ns, struct vb_error *e
 
 	vb__hello_encode(bytes, &hello);
 	rc = vb__ep_connect(ch->ep, bytes, sizeof(bytes), deadline_ns, &answer);
-	return rc ? explain_failure(err, ch->ep, rc, &answer) : check_answer(ch, err);
+	return rc ? explain_failure(err, ch->ep, rc, &answer, heard) : check_answer(ch, err);
 }
 
 /* The address to connect from, of the family that the peer's has. */
@@ -137,15 +146,20 @@ static int find_source(const struct candidate *c, const struct vb__settings *set
 	return 0;
 }
 
-static int attempt(const struct candidate *c, const struct vb__settings *settings,
-		   uint64_t deadline_ns, struct vb_channel **channel, struct vb_error *err)
+static int attempt(struct candidate *c, const struct vb__settings *wanted, uint64_t deadline_ns,
+		   struct vb_channel **channel, struct vb_error *err)
 {
+	struct vb__settings own = *wanted;
+	const struct vb__settings *settings = &own;
 	struct vb__ep_attr attr = vb__channel_ep_attr(settings);
 	struct vb__address source;
 	struct vb_channel *ch;
 	struct vb__ep *ep;
 	int rc = 0;
 
+	c->heard = false;
+	if (c->second)
+		own.wireup = c->second;
 	if (settings->source[0]) {
 		rc = find_source(c, settings, &source, err);
 		attr.source = &source;
@@ -156,7 +170,7 @@ static int attempt(const struct candidate *c, const struct vb__settings *setting
 		rc = vb__channel_create(ep, settings, &ch, err);
 	if (rc)
 		return rc;
-	rc = greet(ch, deadline_ns, err);
+	rc = greet(ch, deadline_ns, &c->heard, err);
 	if (rc) {
 		vb__channel_destroy(ch);
 		return rc;
@@ -169,15 +183,24 @@ static int attempt(const struct candidate *c, const struct vb__settings *setting
 }
 
 static unsigned list_candidates(struct candidate *to, const struct vb__address *addresses, int n,
-				enum vb_fabric only)
+				const struct vb__settings *settings)
 {
 	unsigned count = 0;
 
 	for (int i = 0; i < n; i++)
-		for (const struct vb__fabric *const *f = vb__fabrics; *f; f++)
-			if (only == VB_FABRIC_AUTO || only == (*f)->id)
+		for (const struct vb__fabric *const *f = vb__fabrics; *f; f++) {
+			enum vb_wireup second;
+
+			if (settings->fabric != VB_FABRIC_AUTO && settings->fabric != (*f)->id)
+				continue;
+			to[count++] = (struct candidate){ .fabric = *f, .address = &addresses[i] };
+			second = (*f)->second_wireup ? (*f)->second_wireup(settings)
+						     : VB_WIREUP_AUTO;
+			if (second != VB_WIREUP_AUTO)
 				to[count++] = (struct candidate){ .fabric = *f,
-								  .address = &addresses[i] };
+								  .address = &addresses[i],
+								  .second = second };
+		}
 	return count;
 }
 
@@ -204,23 +227,26 @@ static void describe(struct vb_channel *ch, const struct candidate *c, unsigned 
 		why = "it owns the route to the peer";
 	else if (ch->settings.fabric == VB_FABRIC_AUTO)
 		why = "it is the only fabric in this build";
-	for (unsigned i = 0; i < count; i++)
-		if (&c[i] != chosen && c[i].address == chosen->address && c[i].answer.code)
+	for (unsigned i = 0; !chosen->second && i < count; i++)
+		if (&c[i] != chosen && c[i].address == chosen->address && c[i].answer.code &&
+		    !c[i].second)
 			why = c[i].answer.cause;
-	snprintf(ch->description, sizeof(ch->description), "%s on %s to %s: %s%s%s",
-		 ch->ep->fabric->name, ch->ep->device, ch->ep->peer, why,
-		 ch->ep->how[0] ? "; " : "", ch->ep->how);
+	if (chosen->second)
+		why = chosen[-1].answer.cause;
+	snprintf(ch->description, sizeof(ch->description), "%s on %s to %s: %s%.240s%s%s",
+		 ch->ep->fabric->name, ch->ep->device, ch->ep->peer,
+		 chosen->second ? "rdma_cm: " : "", why, ch->ep->how[0] ? "; " : "", ch->ep->how);
 	vb__log(&ch->settings.log, VB_LOG_INFO, "connected by %s", ch->description);
 }
 
-/* The candidate whose answer says most: one that was reached, rather than one that cannot be. */
+/* The candidate whose answer says most: one that was reached, rather than one that cannot be. A second way may never have been tried. */
 static const struct candidate *most_telling(const struct candidate *c, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (is_final(c[i].answer.code))
+		if (!c[i].second && is_final(c[i].answer.code))
 			return &c[i];
 	for (unsigned i = 0; i < count; i++)
-		if (!c[i].hopeless)
+		if (!c[i].second && !c[i].hopeless)
 			return &c[i];
 	return &c[0];
 }
@@ -230,6 +256,8 @@ static size_t add_answer(char *to, size_t size, const struct candidate *c, bool 
 	const struct vb_error *a = &c->answer;
 	bool plain = !strcmp(a->operation, "connect to");
 
+	if (c->second) /* of the one before it */
+		return (size_t)snprintf(to, size, "; wired up by TCP: %s", a->cause);
 	return (size_t)snprintf(to, size, "%s%s over %s: %s%s%s", further ? "; " : "",
 				c->address->text, c->fabric->name, plain ? "" : a->operation,
 				plain ? "" : ": ", a->cause);
@@ -268,7 +296,8 @@ static int fail_all(struct vb_error *err, const struct candidate *c, unsigned co
 		at = (size_t)snprintf(all.cause, sizeof(all.cause),
 				      "gave up after %.3g s: ", timeout_ms / 1000.0);
 	for (unsigned i = 0; i < count && at < sizeof(all.cause); i++)
-		at += add_answer(all.cause + at, sizeof(all.cause) - at, &c[i], i > 0);
+		if (!c[i].second || (c[i].answer.code && !is_hopeless(c[i].answer.code)))
+			at += add_answer(all.cause + at, sizeof(all.cause) - at, &c[i], i > 0);
 	if (err)
 		*err = all;
 	return all.code;
@@ -292,7 +321,7 @@ static void keep_answer(struct candidate *c, const struct vb_error *answer, bool
 	if (answer->code != VB_ERR_TIMEOUT || c->answer.code == VB_OK)
 		c->answer = *answer;
 	c->hopeless = is_hopeless(answer->code) ||
-		      (listener_is_up && answer->code == VB_ERR_REFUSED);
+		      (listener_is_up && (answer->code == VB_ERR_REFUSED || c->second));
 }
 
 /* What takes long the first time is not the peer's fault, and does not count. */
@@ -306,33 +335,79 @@ static void prepare(const struct vb__fabric *fabric, uint64_t *deadline_ns)
 	*deadline_ns += vb__now_ns() - start;
 }
 
+/* A second way is worth a try only if the first one, before it, leads to the peer's host, but to no listener. */
+static bool is_out(const struct candidate *c)
+{
+	return c->hopeless || (c->second && (c[-1].heard || is_hopeless(c[-1].answer.code)));
+}
+
+/* Now? A second way needs some time, or its answer would only be that there was none. */
+static bool is_worth_it(const struct candidate *c, uint64_t deadline_ns)
+{
+	uint64_t now = vb__now_ns();
+
+	return !is_out(c) && now >= c->not_before_ns && !(c->second && now >= deadline_ns);
+}
+
+/* Each try of a second way costs a queue pair, and whoever swallows what goes to that port would cost everybody's time. */
+static void put_off(struct candidate *c, int code)
+{
+	if (c->second)
+		c->not_before_ns = vb__now_ns() + vb__ms(code == VB_ERR_TIMEOUT
+								 ? SECOND_WAY_SWALLOWED_MS
+								 : SECOND_WAY_AGAIN_MS);
+}
+
+static unsigned count_first_ways(const struct candidate *c, unsigned count)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		n += !c[i].second;
+	return n;
+}
+
+/* Until when to try one of `count`. An only one gets all the time, but for what its second way needs. */
+static uint64_t limit_of(const struct candidate *c, unsigned first_ways, unsigned count,
+			 uint64_t deadline_ns)
+{
+	uint64_t now = vb__now_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
+	uint64_t most = vb__ms(c->second ? SECOND_WAY_MS : ATTEMPT_MS);
+
+	if (!c->second && first_ways == 1) {
+		uint64_t kept = left / 4 < vb__ms(SECOND_WAY_MS) ? left / 4 : vb__ms(SECOND_WAY_MS);
+
+		most = count > 1 ? left - kept : left;
+	}
+	return now + (most < left ? most : left);
+}
+
 /* One round over the candidates: 1 connected, 0 go on trying, -1 no use. */
 static int try_all(struct candidate *c, unsigned count, const struct vb__settings *settings,
 		   uint64_t *deadline_ns, struct vb_channel **channel)
 {
-	unsigned hopeless = 0;
+	unsigned hopeless = 0, first_ways = count_first_ways(c, count);
 
 	for (unsigned i = 0; i < count; i++) {
 		struct vb_error answer = { .code = VB_OK };
 		uint64_t limit;
 
-		if (!c[i].hopeless)
+		if (is_worth_it(&c[i], *deadline_ns)) {
 			prepare(c[i].fabric, deadline_ns);
-		limit = vb__now_ns() + vb__ms(ATTEMPT_MS);
-		if (count == 1 || limit > *deadline_ns)
-			limit = *deadline_ns;
-		if (!c[i].hopeless) {
+			limit = limit_of(&c[i], first_ways, count, *deadline_ns);
 			if (attempt(&c[i], settings, limit, channel, &answer) == 0) {
 				describe(*channel, c, count, &c[i]);
 				return 1;
 			}
 			keep_answer(&c[i], &answer, settings->listener_is_up);
-			vb__log(&settings->log, VB_LOG_DEBUG, "%s over %s: %s", c[i].address->text,
-				c[i].fabric->name, answer.cause);
-			if (is_final(answer.code))
+			put_off(&c[i], answer.code);
+			vb__log(&settings->log, VB_LOG_DEBUG, "%s over %s%s: %s",
+				c[i].address->text, c[i].fabric->name,
+				c[i].second ? ", wired up by TCP" : "", answer.cause);
+			if (is_final(answer.code) && !c[i].second)
 				return -1;
 		}
-		hopeless += c[i].hopeless;
+		hopeless += is_out(&c[i]);
 	}
 	return hopeless == count ? -1 : 0;
 }
@@ -356,7 +431,7 @@ int vb__channel_connect(const char *host, const char *port, const struct vb__set
 	rc = vb__address_resolve(host, port, settings->family, addresses, err);
 	if (rc < 0)
 		return rc;
-	count = list_candidates(candidates, addresses, rc, settings->fabric);
+	count = list_candidates(candidates, addresses, rc, settings);
 	if (!count)
 		return vb__fabric_fail_missing(settings->fabric, "connect", err);
 	deadline = vb__now_ns() + vb__ms(settings->connect_timeout_ms);

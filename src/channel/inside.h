@@ -40,6 +40,9 @@ int vb__channel_recv_loan(struct vb_channel *channel, struct vb__loan *loan, str
 void vb__channel_give_back_unsent(struct vb_channel *channel, const struct vb__loan *loan);
 void vb__channel_give_back(struct vb_channel *channel, const struct vb__loan *loan);
 
+/* How it was brought together; VB_WIREUP_AUTO: its fabric has but one way. */
+enum vb_wireup vb__channel_wireup(const struct vb_channel *channel);
+
 /* ---- For a layer that waits by itself, for several things at once ---- */
 
 /* As above, but not waiting: VB_ERR_AGAIN if there is no buffer, or no message. Here `err` is not NULL. */

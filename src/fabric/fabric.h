@@ -187,6 +187,8 @@ struct vb__ep {
 	unsigned send_depth, recv_depth, sge;
 	size_t inline_bytes; /* a send or write up to this is copied before post returns */
 	size_t max_bytes;    /* the largest operation */
+	enum vb_wireup
+		wireup; /* that brought it together; VB_WIREUP_AUTO: the fabric has but one way */
 	char device[64];
 	char peer[VB__ADDRESS_TEXT];
 	char how[200]; /* what else is worth telling of how it was connected, and why so; or empty */
@@ -222,6 +224,12 @@ struct vb__fabric {
 
 	/* Or NULL: does what takes long the first time. Any thread. */
 	void (*prepare)(void);
+
+	/*
+	 * Or NULL: what else than the way that open takes with these settings could lead to a listener that is
+	 * not found by it; VB_WIREUP_AUTO: nothing. To be asked for by settings->wireup.
+	 */
+	enum vb_wireup (*second_wireup)(const struct vb__settings *settings);
 
 	int (*open)(const struct vb__ep_attr *attr, const struct vb__address *peer,
 		    uint64_t deadline_ns, struct vb__ep **ep, struct vb_error *err);

@@ -82,6 +82,8 @@ int vb_perf_connect(const char *host, const char *port, const struct vb_perf_opt
 		rc = vb__connecting_finish(connecting, p->talk.stop_fd, &p->talk.channel, err);
 	if (rc == 0) {
 		p->fabric = fabric_named(vb_channel_fabric(p->talk.channel));
+		if (vb__channel_wireup(p->talk.channel) == VB_WIREUP_TCP) /* all cells likewise */
+			p->settings.wireup = VB_WIREUP_TCP;
 		rc = greet(p, err);
 	}
 	if (rc)

@@ -151,8 +151,8 @@ const struct flag flags[] = {
 	  "verbs (RDMA), ofi (libfabric: TCP and others) or auto (verbs where there is a way)" },
 	{ EVERY, 0, "wireup", "HOW", FLAG_WIREUP, FIELD(options.connection.wireup), 0, 0,
 	  "cm, tcp or auto",
-	  "over verbs, connect by rdma_cm (cm), by TCP at 1000 above the port (tcp), or auto (cm "
-	  "where it is to be had; who listens, by both)" },
+	  "over verbs, connect by rdma_cm (cm), by TCP at 1000 above the port (tcp), or auto (cm, "
+	  "else tcp; who listens, by both)" },
 	{ EVERY, 0, "device", "NAME", FLAG_TEXT, FIELD(options.connection.device), 0, 0,
 	  "the name of a device", "only this RDMA device or libfabric provider" },
 	{ RDSEND | RDPERF, 0, "timeout", "SEC", FLAG_TIME,

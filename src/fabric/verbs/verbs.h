@@ -298,6 +298,7 @@ int verbs_pool_poll(struct verbs_ep *ep, struct verbs_taken *taken, int max);
 bool verbs_pool_quiet(struct verbs_ep *ep);
 
 /* verbs_connection.c */
+enum vb_wireup verbs_second_wireup(const struct vb__settings *settings);
 int verbs_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer,
 		  uint64_t deadline_ns, struct vb__ep **ep, struct vb_error *err);
 int verbs_ep_connect(struct vb__ep *ep, const void *data, size_t len, uint64_t deadline_ns,

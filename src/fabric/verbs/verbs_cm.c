@@ -306,7 +306,7 @@ static void close_end(struct verbs_ep *ep)
 }
 
 const struct verbs_wireup verbs_cm = {
-	.name = "cm",
+	.id = VB_WIREUP_CM,
 	.qp_types = 1u << VB__QP_RC,
 	.find = find,
 	.adopt = adopt,

@@ -183,6 +183,7 @@ static int make(const struct vb__ep_attr *attr, const struct verbs_wireup *wireu
 		return verbs_fail(err, ENOMEM, "calloc", NULL);
 	ep->base.fabric = &vb__verbs_fabric;
 	ep->wireup = wireup;
+	ep->base.wireup = wireup->id;
 	ep->log = attr->settings->log;
 	ep->peer_timeout_ms = attr->settings->peer_timeout_ms;
 	ep->tuning = attr->settings->qp;
@@ -215,6 +216,14 @@ static const struct verbs_wireup *choose(const struct vb__ep_attr *attr, char *h
 		return &verbs_cm;
 	snprintf(how, size, ", as %.60s: %.100s", why.object, why.cause);
 	return &verbs_tcp;
+}
+
+/* A listener in a container may have no rdma_cm where we have it. */
+enum vb_wireup verbs_second_wireup(const struct vb__settings *settings)
+{
+	bool by_cm = settings->wireup == VB_WIREUP_AUTO && verbs_preflight("", true, NULL) == 0;
+
+	return by_cm ? VB_WIREUP_TCP : VB_WIREUP_AUTO;
 }
 
 static int check_type(const struct verbs_wireup *wireup, const struct vb__ep_attr *attr,

@@ -165,6 +165,7 @@ const struct vb__fabric vb__verbs_fabric = {
 	.name = "verbs",
 	.id = VB_FABRIC_VERBS,
 	.qp_types = 1u << VB__QP_RC | 1u << VB__QP_UC,
+	.second_wireup = verbs_second_wireup,
 	.open = verbs_ep_open,
 	.connect = verbs_ep_connect,
 	.close = verbs_ep_close,

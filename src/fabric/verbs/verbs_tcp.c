@@ -405,7 +405,7 @@ static int accept_from(struct verbs_ep *ep, const void *data, size_t len, struct
 }
 
 const struct verbs_wireup verbs_tcp = {
-	.name = "tcp",
+	.id = VB_WIREUP_TCP,
 	.qp_types = 1u << VB__QP_RC | 1u << VB__QP_UC,
 	.find = find,
 	.adopt = adopt,

@@ -10,7 +10,7 @@
 #include "fabric/verbs/verbs.h"
 
 struct verbs_wireup {
-	const char *name;
+	enum vb_wireup id;
 	unsigned qp_types; /* bits, 1 << enum vb__qp_type */
 
 	/* Connecting: finds the device that leads to the peer, and tells it as the endpoint's context and port. */

@@ -277,6 +277,18 @@ static void rdma_cm_is_gone_without_where_it_is_missing(void **state)
 	tcp_peer_end();
 }
 
+static void tcp_is_a_second_way_only_beside_rdma_cm_that_was_not_asked_for(void **state)
+{
+	(void)state;
+	harness_settings.wireup = VB_WIREUP_AUTO;
+	assert_int_equal(vb__verbs_fabric.second_wireup(&harness_settings), VB_WIREUP_TCP);
+	harness_without_cm = true;
+	assert_int_equal(vb__verbs_fabric.second_wireup(&harness_settings), VB_WIREUP_AUTO);
+	harness_without_cm = false;
+	harness_settings.wireup = VB_WIREUP_CM;
+	assert_int_equal(vb__verbs_fabric.second_wireup(&harness_settings), VB_WIREUP_AUTO);
+}
+
 static void uc_by_rdma_cm_is_a_clear_no(void **state)
 {
 	struct vb__address at = harness_peer();
@@ -519,6 +531,7 @@ int main(void)
 		TCP_TEST(a_gid_of_another_interface_is_not_taken),
 		TCP_TEST(a_port_without_room_above_is_told),
 		TCP_TEST(rdma_cm_is_gone_without_where_it_is_missing),
+		TCP_TEST(tcp_is_a_second_way_only_beside_rdma_cm_that_was_not_asked_for),
 		TCP_TEST(uc_by_rdma_cm_is_a_clear_no),
 		TCP_TEST(accepting_is_up_when_the_peer_is_ready),
 		TCP_TEST(data_that_comes_before_the_confirmation_confirms),

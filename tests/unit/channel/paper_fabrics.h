@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Both fabrics as the connector sees them, with no network behind: each way
+ * answers as the test wants, and remembers how often and for how long it was
+ * tried. What is posted never completes.
+ */
+#ifndef VB_TESTS_PAPER_FABRICS_H
+#define VB_TESTS_PAPER_FABRICS_H
+
+#include "fabric/fabric.h"
+
+enum paper_way {
+	PAPER_CM,
+	PAPER_TCP,
+	PAPER_OFI,
+	PAPER_WAYS,
+};
+
+struct paper_answer {
+	enum vb_err open;    /* what looking for a device comes to */
+	enum vb_err connect; /* and what connecting does */
+	const char *cause;   /* of either */
+	bool heard;	     /* it is the listener itself that refuses */
+
+	unsigned tries;	 /* that were made */
+	uint64_t for_ns; /* the time that the first one was given */
+};
+extern struct paper_answer paper[PAPER_WAYS];
+
+/* What wakes a listener of verbs, which nobody ever comes to. */
+extern int paper_bell;	/* an eventfd */
+extern bool paper_deaf; /* it stays, whatever is done */
+
+/* All ways connect; nobody has tried. */
+void paper_reset(void);
+
+#endif
