@@ -24,8 +24,8 @@ enum vb_fabric {
 enum vb_wireup {
 	VB_WIREUP_AUTO = 0, /* cm; tcp where /dev/infiniband/rdma_cm is missing or denied, or where
 			     * cm finds no listener and tcp does. Listeners: both */
-	VB_WIREUP_CM,  /* by the kernel's connection manager, librdmacm */
-	VB_WIREUP_TCP, /* over a TCP connection, which stays open, at 1000 above the port */
+	VB_WIREUP_CM,	    /* by the kernel's connection manager, librdmacm */
+	VB_WIREUP_TCP,	    /* over a TCP connection, which stays open, at 1000 above the port */
 };
 
 /*
@@ -53,6 +53,10 @@ struct vb_qp_options {
 
 	/* Reads and atomic operations under way at once, each way; fewer if the device cannot. 16. */
 	uint8_t reads;
+
+	/* InfiniBand's service level, 15 at most. Only with VB_WIREUP_TCP: rdma_cm asks the subnet
+	 * manager for it. 0. */
+	uint8_t service_level;
 };
 
 /* Failures are not logged but returned. */

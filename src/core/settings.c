@@ -82,6 +82,9 @@ static int check_qp(const struct vb_qp_options *qp, struct vb_error *err)
 		return vb__fail_invalid(err, qp->retries > 7 ? "qp.retries" : "qp.rnr_retries",
 					"%u is over the limit of 7",
 					qp->retries > 7 ? qp->retries : qp->rnr_retries);
+	if (qp->service_level > 15)
+		return vb__fail_invalid(err, "qp.service_level", "%u is over the limit of 15",
+					qp->service_level);
 	if (qp->min_rnr_timer > 31)
 		return vb__fail_invalid(err, "qp.min_rnr_timer", "%u is over the limit of 31",
 					qp->min_rnr_timer);

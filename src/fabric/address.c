@@ -217,18 +217,3 @@ bool vb__address_egress(const struct vb__address *peer, char name[16])
 	freeifaddrs(list);
 	return found;
 }
-
-bool vb__address_is_on(const struct vb__address *own, const char *interface)
-{
-	const struct sockaddr *sa = (const struct sockaddr *)&own->sa;
-	struct ifaddrs *list, *i;
-	bool found = false;
-
-	if (getifaddrs(&list) != 0)
-		return false;
-	for (i = list; i && !found; i = i->ifa_next)
-		found = i->ifa_addr && is_internet(i->ifa_addr) &&
-			!strcmp(i->ifa_name, interface) && vb__address_same_host(i->ifa_addr, sa);
-	freeifaddrs(list);
-	return found;
-}

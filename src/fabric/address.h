@@ -44,7 +44,4 @@ bool vb__address_source(const struct vb__address *peer, struct vb__address *sour
 /* The interface by which the kernel would send to the peer; false if it cannot tell. */
 bool vb__address_egress(const struct vb__address *peer, char name[16]);
 
-/* Whether an interface of ours has the address; of link-local ones the scope counts, too. */
-bool vb__address_is_on(const struct vb__address *own, const char *interface);
-
 #endif

@@ -56,6 +56,8 @@ struct mock_srq {
 };
 
 struct ibv_context mock_context;
+uint16_t mock_pkeys[3];
+uint16_t mock_ipoib_pkey;
 struct mock_device mock_device;
 uint32_t mock_src_qp;
 struct ibv_gid_entry mock_gids[MOCK_GIDS];
@@ -139,6 +141,17 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 		return -errnum;
 	memcpy(entries, mock_device.gids, n * entry_size);
 	return (ssize_t)n;
+}
+
+int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
+{
+	int errnum = mock_call("ibv_query_pkey", context);
+
+	(void)port_num;
+	if (errnum || index >= (int)(sizeof(mock_pkeys) / sizeof(mock_pkeys[0])))
+		return -1;
+	*pkey = htons(mock_pkeys[index]);
+	return 0;
 }
 
 int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
@@ -241,10 +254,16 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 	(void)port_num, (void)flags, (void)entry_size;
 	if (errnum)
 		return errnum;
-	if (gid_index >= MOCK_GIDS || !memcmp(&mock_gids[gid_index].gid, &none, sizeof(none)))
-		return ENODATA;
-	*entry = mock_gids[gid_index];
-	return 0;
+	if (gid_index < MOCK_GIDS && memcmp(&mock_gids[gid_index].gid, &none, sizeof(none)) != 0) {
+		*entry = mock_gids[gid_index];
+		return 0;
+	}
+	for (unsigned i = 0; i < mock_device.gid_count; i++)
+		if (mock_device.gids[i].gid_index == gid_index) {
+			*entry = mock_device.gids[i];
+			return 0;
+		}
+	return ENODATA;
 }
 
 struct ibv_mr *(ibv_reg_mr)(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -989,6 +1008,8 @@ void mock_verbs_reset(void)
 	mock_lose_flushes = false;
 	mock_src_qp = 0;
 	memset(mock_gids, 0, sizeof(mock_gids));
+	memcpy(mock_pkeys, (uint16_t[3]){ 0x7fff, 0xffff, 0x8001 }, sizeof(mock_pkeys));
+	mock_ipoib_pkey = 0;
 	mock_device = (struct mock_device){
 		.attr = { .phys_port_cnt = 1,
 			  .max_qp_wr = 256,
@@ -1009,6 +1030,7 @@ void mock_verbs_reset(void)
 		.gids = { { .gid.raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
 			    .gid_index = 2,
 			    .port_num = 1,
+			    .ndev_ifindex = if_nametoindex("lo"),
 			    .gid_type = IBV_GID_TYPE_ROCE_V1 },
 			  { .gid.raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
 			    .gid_index = 3,

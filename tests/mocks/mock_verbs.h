@@ -36,6 +36,10 @@ struct mock_device {
 	unsigned gid_count;
 };
 extern struct mock_device mock_device;
+
+/* The port's partitions; and that of lo, if it is to be an IPoIB interface of this port: else 0. */
+extern uint16_t mock_pkeys[3];
+extern uint16_t mock_ipoib_pkey;
 extern struct ibv_context mock_context;
 
 /* ---- The peer and the network ---- */
@@ -77,7 +81,7 @@ extern struct mock_said {
 /* Who sent what completes next. */
 extern uint32_t mock_src_qp;
 
-/* The device's GIDs; all zero: an entry that is not used. */
+/* What is asked for by index, before the device's own GIDs; all zero: an entry that is not used. */
 #define MOCK_GIDS 4
 extern struct ibv_gid_entry mock_gids[MOCK_GIDS];
 

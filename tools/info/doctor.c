@@ -142,7 +142,7 @@ static void judge_rdma_cm(struct findings *to, const struct facts *f)
 	static const char remedy[] =
 		"`modprobe rdma_ucm`; in a container: --device /dev/infiniband/rdma_cm";
 
-	static const char without[] = "RoCE v2 connects by TCP instead; InfiniBand and iWARP "
+	static const char without[] = "RoCE v2 and InfiniBand connect by TCP instead; iWARP "
 				      "cannot connect, and datagrams cannot be used";
 	static const char path[] = "/dev/infiniband/rdma_cm";
 	char allow[200];

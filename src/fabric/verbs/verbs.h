@@ -133,8 +133,9 @@ struct verbs_port {
 	struct ibv_context *context; /* held, see verbs_device_open */
 	uint8_t number;
 	uint8_t gid_index;
-	uint8_t link;	    /* enum vb__wireup_link */
-	uint16_t lid;	    /* InfiniBand only */
+	uint8_t link; /* enum vb__wireup_link */
+	uint16_t lid; /* InfiniBand only */
+	uint16_t pkey_index;
 	uint16_t mtu_bytes; /* that is active */
 	uint8_t gid[16];
 };
@@ -252,6 +253,7 @@ int verbs_preflight(const char *root, bool cm, struct vb_error *err);
  */
 int verbs_device_open(struct ibv_device *device, struct ibv_context **context,
 		      struct vb_error *err);
+int verbs_device_open_named(const char *name, struct ibv_context **context, struct vb_error *err);
 void verbs_device_hold(struct ibv_context *context);
 void verbs_device_release(struct ibv_context *context);
 

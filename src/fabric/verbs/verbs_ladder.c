@@ -37,6 +37,7 @@ int verbs_ladder_init(struct verbs_ep *ep, struct vb_error *err)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = ep->port,
+		.pkey_index = ep->tcp.port.pkey_index,
 		/* What is granted is up to the registrations. */
 		.qp_access_flags =
 			IBV_ACCESS_REMOTE_WRITE |
@@ -49,8 +50,8 @@ int verbs_ladder_init(struct verbs_ep *ep, struct vb_error *err)
 
 	if (rc == 0)
 		return 0;
-	snprintf(words, sizeof(words), "port_num %u, pkey_index 0, qp_access_flags 0x%x", ep->port,
-		 attr.qp_access_flags);
+	snprintf(words, sizeof(words), "port_num %u, pkey_index %u, qp_access_flags 0x%x", ep->port,
+		 attr.pkey_index, attr.qp_access_flags);
 	return fail_step(ep, rc, "RESET to INIT", words, "see `rdma link` for the device's ports",
 			 err);
 }
@@ -88,11 +89,13 @@ static int fail_rtr(const struct verbs_ep *ep, int errnum, const struct ibv_qp_a
 	char words[240], gid[INET6_ADDRSTRLEN] = "?";
 
 	inet_ntop(AF_INET6, &attr->ah_attr.grh.dgid, gid, sizeof(gid));
-	snprintf(words, sizeof(words),
-		 "path_mtu %u, dest_qp_num 0x%x, rq_psn 0x%x, dlid %u, dgid %s, sgid_index %u, "
-		 "max_dest_rd_atomic %u, min_rnr_timer %u",
-		 128u << attr->path_mtu, attr->dest_qp_num, attr->rq_psn, attr->ah_attr.dlid, gid,
-		 attr->ah_attr.grh.sgid_index, attr->max_dest_rd_atomic, attr->min_rnr_timer);
+	snprintf(
+		words, sizeof(words),
+		"path_mtu %u, dest_qp_num 0x%x, rq_psn 0x%x, dlid %u, sl %u, dgid %s, sgid_index %u, "
+		"max_dest_rd_atomic %u, min_rnr_timer %u",
+		128u << attr->path_mtu, attr->dest_qp_num, attr->rq_psn, attr->ah_attr.dlid,
+		attr->ah_attr.sl, gid, attr->ah_attr.grh.sgid_index, attr->max_dest_rd_atomic,
+		attr->min_rnr_timer);
 	return fail_step(ep, errnum, "INIT to RTR", words,
 			 "see that both ports are on one network and up (`rdma link`, `ip neigh`), "
 			 "and that nothing changed their addresses meanwhile",
@@ -109,6 +112,7 @@ int verbs_ladder_rtr(struct verbs_ep *ep, const struct vb__wireup *peer, struct 
 		.dest_qp_num = peer->qpn,
 		.rq_psn = peer->psn,
 		.ah_attr = { .dlid = peer->lid,
+			     .sl = ep->tuning.service_level,
 			     .port_num = port->number,
 			     .is_global = needs_grh(port, peer) },
 	};

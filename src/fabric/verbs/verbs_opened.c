@@ -72,6 +72,51 @@ int verbs_device_open(struct ibv_device *device, struct ibv_context **context, s
 	return o ? 0 : vb__fail_again(err, &why);
 }
 
+/* Listing the devices means reading a directory of the kernel's: not for one that is open. */
+static bool share(const char *name, struct ibv_context **context)
+{
+	struct opened *o;
+
+	pthread_mutex_lock(&lock);
+	o = find_named(name);
+	if (o) {
+		o->holds++;
+		*context = o->context;
+	}
+	pthread_mutex_unlock(&lock);
+	return o;
+}
+
+static int fail_unlisted(struct vb_error *err, const char *name)
+{
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_NO_DEVICE,
+				     .operation = "ibv_get_device_list",
+				     .object = name,
+				     .cause = "libibverbs does not list the device",
+				     .hint = "install the library for its driver (Debian: "
+					     "ibverbs-providers)",
+			     });
+}
+
+int verbs_device_open_named(const char *name, struct ibv_context **context, struct vb_error *err)
+{
+	struct ibv_device **list;
+	int n = 0, i = 0, rc;
+
+	if (share(name, context))
+		return 0;
+	errno = 0;
+	list = ibv_get_device_list(&n);
+	if (!list)
+		return verbs_fail(err, errno ? errno : ENODEV, "ibv_get_device_list", NULL);
+	while (i < n && strcmp(ibv_get_device_name(list[i]), name) != 0)
+		i++;
+	rc = i < n ? verbs_device_open(list[i], context, err) : fail_unlisted(err, name);
+	ibv_free_device_list(list);
+	return rc;
+}
+
 void verbs_device_hold(struct ibv_context *context)
 {
 	struct opened *o;

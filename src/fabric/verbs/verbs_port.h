@@ -6,16 +6,15 @@
 #include "fabric/verbs/verbs.h"
 
 /*
- * The name of the interface that a GID belongs to; false if it has none in this network namespace. Its number alone
- * (ndev_ifindex) may be one of another namespace.
- */
-bool verbs_gid_interface(const char *device, const struct ibv_gid_entry *entry, char name[16]);
-
-/*
- * The port that has the address, on the interface that has it, of the device `only` if that is not empty. Its context is held: it ends
- * with verbs_device_release. VB_ERR_NO_DEVICE tells every device that was looked at, and why it was not taken.
+ * The port that has the address, of the device `only` if that is not empty: by the rules of discovery (path.h), a
+ * GID of RoCE v2 that is the address, of the interface that has it; or the InfiniBand port that this interface stands
+ * on, with its LID and the index of the partition. Its context is held: it ends with verbs_device_release.
+ * VB_ERR_NO_DEVICE tells why there is none. What was found before is found again by asking its device alone. Any thread.
  */
 int verbs_port_find(const struct vb__address *local, const char *only, struct verbs_port *port,
 		    struct vb_error *err);
+
+/* For tests, whose devices change as none does. */
+void verbs_ports_forget(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,6 @@
 #include "fabric/verbs/verbs.h"
 #include "fabric/verbs/verbs_abilities.h"
 #include "fabric/verbs/verbs_netdev.h"
-#include "fabric/verbs/verbs_port.h"
 
 #define DEVICES "/sys/class/infiniband"
 #define NODES "/sys/class/infiniband_verbs"
@@ -160,36 +160,6 @@ static int read_ports(struct vb_device *device)
 
 /* ---- What only verbs tells ---- */
 
-/* For the caller to close; NULL and the reason if it cannot be had. */
-static struct ibv_context *open_named(const char *name, struct vb_error *err)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = NULL;
-	bool found = false;
-
-	for (int i = 0; list && list[i] && !found; i++) {
-		if (strcmp(ibv_get_device_name(list[i]), name) != 0)
-			continue;
-		found = true;
-		errno = 0;
-		context = ibv_open_device(list[i]);
-		if (!context)
-			verbs_fail(err, errno ? errno : ENODEV, "ibv_open_device", name);
-	}
-	if (!found)
-		vb__fail(err, &(struct vb__failure){
-				      .code = VB_ERR_NO_DEVICE,
-				      .operation = "ibv_get_device_list",
-				      .object = name,
-				      .cause = "libibverbs does not list the device",
-				      .hint = "install the library for its driver (Debian: "
-					      "ibverbs-providers)",
-			      });
-	if (list)
-		ibv_free_device_list(list);
-	return context;
-}
-
 static enum vb_wire gid_wire(const struct vb_port *port, uint32_t type)
 {
 	if (port->wire == VB_WIRE_IWARP || port->wire == VB_WIRE_INFINIBAND)
@@ -211,6 +181,20 @@ static struct vb_gid *make_gid(const struct vb_port *port, const struct ibv_gid_
 	return gid;
 }
 
+/* The number alone may be one of another namespace, so the name must agree. "": it has none in this one. */
+static void find_interface(const char *device, const struct ibv_gid_entry *entry, char name[16])
+{
+	char ours[IF_NAMESIZE], theirs[64];
+
+	name[0] = '\0';
+	if (!entry->ndev_ifindex || !if_indextoname(entry->ndev_ifindex, ours))
+		return;
+	if (!read_line(theirs, sizeof(theirs), DEVICES "/%s/ports/%u/gid_attrs/ndevs/%u", device,
+		       entry->port_num, entry->gid_index) ||
+	    !strcmp(ours, theirs))
+		snprintf(name, 16, "%s", ours);
+}
+
 static int add_gids(struct vb_device *device, const struct ibv_gid_entry *entries, ssize_t n)
 {
 	for (struct vb_port *port = device->ports; port; port = port->next) {
@@ -222,7 +206,7 @@ static int add_gids(struct vb_device *device, const struct ibv_gid_entry *entrie
 			*end = make_gid(port, &entries[i]);
 			if (!*end)
 				return VB_ERR_NOMEM;
-			verbs_gid_interface(device->name, &entries[i], (*end)->interface);
+			find_interface(device->name, &entries[i], (*end)->interface);
 			end = &(*end)->next;
 		}
 	}
@@ -278,13 +262,12 @@ static int read_opened(struct vb_device *device, bool with_abilities)
 				device->node[0] ? errno : ENOENT);
 		return 0;
 	}
-	context = open_named(device->name, &device->trouble);
-	if (!context)
+	if (verbs_device_open_named(device->name, &context, &device->trouble) != 0)
 		return 0;
 	rc = read_by_verbs(context, device);
 	if (rc == 0 && with_abilities)
 		verbs_abilities_read(context, device);
-	ibv_close_device(context);
+	verbs_device_release(context);
 	return rc;
 }
 
@@ -371,7 +354,7 @@ enum vb__proof verbs_prove(void *arg, struct vb_path *path, const struct vb__ip 
 {
 	enum vb__proof proof = VB__PROOF_FAILED;
 	struct vb_error err = { .code = VB_OK };
-	struct ibv_context *context;
+	struct ibv_context *context = NULL;
 	struct ibv_pd *pd;
 
 	(void)arg;
@@ -382,7 +365,7 @@ enum vb__proof verbs_prove(void *arg, struct vb_path *path, const struct vb__ip 
 				 : "only the subnet manager knows the peer's LID");
 		return VB__PROOF_NOT_TRIED;
 	}
-	context = open_named(path->device, &err);
+	verbs_device_open_named(path->device, &context, &err);
 	pd = context ? ibv_alloc_pd(context) : NULL;
 	if (pd)
 		proof = try_handle(pd, path, peer);
@@ -393,6 +376,6 @@ enum vb__proof verbs_prove(void *arg, struct vb_path *path, const struct vb__ip 
 	if (pd)
 		ibv_dealloc_pd(pd);
 	if (context)
-		ibv_close_device(context);
+		verbs_device_release(context);
 	return proof;
 }

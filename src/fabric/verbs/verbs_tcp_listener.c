@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "fabric/route.h"
 #include "fabric/verbs/verbs_port.h"
 #include "fabric/verbs/verbs_tcp.h"
 
 #define BACKLOG 128
 #define CALLERS_MAX 64u
 #define PATIENCE_MS 5000u
+#define NO_DEVICE_MS 1000u
 
 /* Somebody who has not yet said all. */
 struct caller {
@@ -35,6 +37,8 @@ struct verbs_tcp_listener {
 	struct caller callers[CALLERS_MAX]; /* as they came */
 	unsigned count;
 	struct verbs_tcp_devices devices;
+	struct vb__ip bare; /* an address of ours that had no device when somebody last came to it */
+	uint64_t bare_until_ns; /* not looked at again before: discovery is not for strangers to start at will */
 };
 
 /* ---- The socket ---- */
@@ -254,6 +258,19 @@ static uint8_t turn_elsewhere_away(const struct verbs_pep *pep, const struct vb_
 	return turn_away(pep, peer->text, &why, VB__WIREUP_NOT_YOURS);
 }
 
+static bool is_bare(const struct verbs_tcp_listener *l, const struct vb__address *local)
+{
+	struct vb__ip ip = vb__ip_of(local);
+
+	return vb__now_ns() < l->bare_until_ns && !memcmp(&l->bare, &ip, sizeof(ip));
+}
+
+static void note_bare(struct verbs_tcp_listener *l, const struct vb__address *local)
+{
+	l->bare = vb__ip_of(local);
+	l->bare_until_ns = vb__now_ns() + vb__ms(NO_DEVICE_MS);
+}
+
 /* The reason to refuse, or 0 and the port. */
 static uint8_t find_port(const struct verbs_pep *pep, const struct vb__address *peer, int fd,
 			 uint8_t link, struct verbs_port *port)
@@ -262,13 +279,19 @@ static uint8_t find_port(const struct verbs_pep *pep, const struct vb__address *
 	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
 	socklen_t len = sizeof(sa);
 	struct vb__address local;
+	int rc;
 
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0) {
 		verbs_fail(&why, errno, "getsockname", NULL);
 		return turn_away(pep, peer->text, &why, VB__WIREUP_NOT_READY);
 	}
 	vb__address_from(&local, (struct sockaddr *)&sa);
-	if (verbs_port_find(&local, pep->only_device, port, &why) != 0)
+	if (is_bare(pep->tcp, &local))
+		return VB__WIREUP_NOT_DEVICE;
+	rc = verbs_port_find(&local, pep->only_device, port, &why);
+	if (rc == VB_ERR_NO_DEVICE)
+		note_bare(pep->tcp, &local);
+	if (rc)
 		return turn_away(pep, peer->text, &why, VB__WIREUP_NOT_DEVICE);
 	if (port->link == link)
 		return 0;

@@ -205,7 +205,8 @@ static void denied_nodes_are_told_with_their_owner(void **state)
 	expect(FINDING_PROBLEM, "mlx5_0", "/dev/infiniband/uverbs0 is denied: it is root:rdma 0660",
 	       "group rdma");
 	expect(FINDING_WARNING, "rdma_cm",
-	       "denied: it is root:rdma 0660; RoCE v2 connects by TCP instead", "group rdma");
+	       "denied: it is root:rdma 0660; RoCE v2 and InfiniBand connect by TCP instead",
+	       "group rdma");
 	expect_worst(FINDING_PROBLEM, 1);
 }
 
@@ -220,7 +221,8 @@ static void nodes_that_only_a_container_denies_are_told_apart(void **state)
 	patient.device.trouble.code = VB_ERR_ACCESS;
 	expect(FINDING_PROBLEM, "mlx5_0", "0666, but this container's device rules do not have it",
 	       "--device /dev/infiniband/uverbs0, not a volume");
-	expect(FINDING_WARNING, "rdma_cm", "device rules do not have it; RoCE v2 connects by TCP",
+	expect(FINDING_WARNING, "rdma_cm",
+	       "device rules do not have it; RoCE v2 and InfiniBand connect",
 	       "--device /dev/infiniband/rdma_cm, not a volume");
 }
 
@@ -244,7 +246,7 @@ static void missing_nodes_are_told_with_the_module(void **state)
 	patient.device.trouble.code = VB_ERR_ACCESS;
 	expect(FINDING_PROBLEM, "mlx5_0", "there is no /dev/infiniband/uverbs0", "ib_uverbs");
 	expect(FINDING_WARNING, "rdma_cm",
-	       "there is no /dev/infiniband/rdma_cm: RoCE v2 connects by TCP instead; InfiniBand",
+	       "there is no /dev/infiniband/rdma_cm: RoCE v2 and InfiniBand connect by TCP instead; iWARP",
 	       "rdma_ucm");
 }
 

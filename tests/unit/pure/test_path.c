@@ -340,6 +340,9 @@ static void ipoib_children_have_their_partition(void **state)
 {
 	static const struct expectation child = { "route 4 10.31.0.1", "10.31.0.2" };
 	static const struct expectation parent = { "route 3 10.30.0.1", "10.30.0.2" };
+	/* What the wire-up by TCP asks for: whose our own address is. */
+	static const struct expectation own = { "route 1 10.31.0.1 local\nif 1 lo lo",
+						"10.31.0.1" };
 	struct vb_path *path = path_on(infiniband, &child, NULL, NULL);
 
 	(void)state;
@@ -349,6 +352,12 @@ static void ipoib_children_have_their_partition(void **state)
 	vb_path_free(path);
 	path = path_on(infiniband, &parent, NULL, NULL);
 	assert_int_equal(path->pkey, 0xffff);
+	vb_path_free(path);
+	path = path_on(infiniband, &own, NULL, NULL);
+	assert_true(path->to_ourselves);
+	assert_int_equal(path->pkey, 0x8001);
+	assert_int_equal(path->lid, 17);
+	assert_string_equal(path->gid, "fe80::2:c903:a1:b2c3");
 	vb_path_free(path);
 }
 

@@ -227,6 +227,7 @@ static void a_bad_value_is_named_with_its_limit(void **state)
 		{ { .qp.retries = 8 }, "qp.retries", "8" },
 		{ { .qp.rnr_retries = 9 }, "qp.rnr_retries", "9" },
 		{ { .qp.min_rnr_timer = 32 }, "qp.min_rnr_timer", "32" },
+		{ { .qp.service_level = 16 }, "qp.service_level", "16" },
 	};
 
 	(void)state;

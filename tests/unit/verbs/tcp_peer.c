@@ -151,12 +151,16 @@ void tcp_peer_end(void)
 /* Not those that are made to fail. */
 int __real_socket(int domain, int type, int protocol);
 int __real_connect(int fd, const struct sockaddr *sa, socklen_t len);
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
 
 int tcp_peer_call(const struct vb__pep *pep)
 {
 	struct sockaddr_in sa = loopback((uint16_t)(pep->port + VB__WIREUP_PORT_OFFSET));
+	const struct timeval patience = { .tv_sec = 10 };
 	int fd = __real_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	assert_int_equal(
+		__real_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
 	assert_int_equal(__real_connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
 	return fd;
 }
@@ -177,6 +181,22 @@ bool tcp_peer_hear(int fd, struct vb__wireup *record)
 	       vb__wireup_decode(record, bytes) == VB__WIREUP_GOOD;
 }
 
+int tcp_next(struct vb__pep *pep, struct vb__request **request, int fd, struct vb_error *err)
+{
+	struct pollfd p[] = { { .fd = fd, .events = POLLIN },
+			      { .fd = pep->wait_fd, .events = POLLIN } };
+
+	for (int tries = 0; tries < 100; tries++) {
+		int rc = vb__pep_next(pep, request, err);
+
+		if (rc || harness_readable(fd))
+			return rc;
+		assert_true(poll(p, 2, 10000) > 0);
+	}
+	fail_msg("the listener is awake for nothing");
+	return 0;
+}
+
 struct vb__ep *tcp_peer_request(struct vb__pep *pep, int fd, const struct vb__wireup *asked)
 {
 	struct vb_error err = { .code = VB_OK };
@@ -184,7 +204,7 @@ struct vb__ep *tcp_peer_request(struct vb__pep *pep, int fd, const struct vb__wi
 	struct vb__ep *ep = NULL;
 
 	tcp_peer_say(fd, asked);
-	assert_int_equal(vb__pep_next(pep, &request, &err), 1);
+	assert_int_equal(tcp_next(pep, &request, fd, &err), 1);
 	if (vb__ep_accept_open(request, &harness_attr, &ep, &err) != 0)
 		fail_msg("accept_open: %s: %s", err.operation, err.cause);
 	return ep;

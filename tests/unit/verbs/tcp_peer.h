@@ -33,12 +33,18 @@ void tcp_peer_end(void);
 
 /* ---- It connects ---- */
 
-/* A socket to the listener's second port, blocking. */
+/* A socket to the listener's second port, blocking, but not for ever. */
 int tcp_peer_call(const struct vb__pep *pep);
 void tcp_peer_say(int fd, const struct vb__wireup *record);
 
 /* The next record; false at the end of the stream. */
 bool tcp_peer_hear(int fd, struct vb__wireup *record);
+
+/*
+ * vb__pep_next until it has something to say, or has answered on `fd`: what was written to a socket need not be
+ * there at once at its other end.
+ */
+int tcp_next(struct vb__pep *pep, struct vb__request **request, int fd, struct vb_error *err);
 
 /* An endpoint for a caller that said `asked`; state NEW. */
 struct vb__ep *tcp_peer_request(struct vb__pep *pep, int fd, const struct vb__wireup *asked);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fabric/verbs/verbs_port.h"
 #include "tcp_peer.h"
 
 static struct vb__ep *connect_to(const struct vb__wireup *answer)
@@ -110,26 +111,117 @@ static void packet_numbers_begin_anywhere(void **state)
 	assert_true(request[0].psn != request[1].psn || request[1].psn != request[2].psn);
 }
 
-static void within_a_subnet_of_infiniband_the_lid_is_enough(void **state)
+/* ---- InfiniBand: no such device is here, so all of it is looked at ---- */
+
+static const uint8_t subnet_gid[16] = {
+	0xfe, 0x80, [8] = 0xe4, 0x1d, 0x2d, [13] = 0x50, 0x3e, 0x42
+};
+
+/* The IPoIB interface that has the address is in partition 1, as a full member; the port has LID 23. */
+static struct vb__wireup start_infiniband(void)
 {
 	struct vb__wireup answer = tcp_peer_pair;
+
+	mock_device.port.link_layer = IBV_LINK_LAYER_INFINIBAND;
+	mock_device.port.lid = 23;
+	mock_device.port.active_mtu = IBV_MTU_2048;
+	mock_ipoib_pkey = 0x8001;
+	mock_device.gids[0] = (struct ibv_gid_entry){ .gid_index = 0, .port_num = 1 };
+	memcpy(&mock_device.gids[0].gid, subnet_gid, sizeof(subnet_gid));
+	mock_device.gid_count = 1;
+	answer.link = VB__WIREUP_INFINIBAND;
+	answer.lid = 77;
+	answer.mtu = 4096;
+	memcpy(answer.gid, subnet_gid, sizeof(subnet_gid));
+	answer.gid[15] = 0x99;
+	return answer;
+}
+
+static void within_a_subnet_of_infiniband_the_lid_is_enough(void **state)
+{
+	struct vb__wireup answer = start_infiniband(), request;
+	struct ibv_qp_attr init, rtr, rts;
+	struct vb__ep *ep;
+	int mask;
+
+	(void)state;
+	harness_settings.qp.service_level = 5;
+	ep = connect_to(&answer);
+	init = mock_qp_step(harness_qp(ep), IBV_QPS_INIT, &mask);
+	assert_int_equal(mask,
+			 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	assert_int_equal(init.pkey_index, 2);
+	assert_int_equal(init.port_num, 1);
+	rtr = mock_qp_step(harness_qp(ep), IBV_QPS_RTR, &mask);
+	assert_int_equal(mask, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				       IBV_QP_MIN_RNR_TIMER);
+	assert_int_equal(rtr.path_mtu, IBV_MTU_2048);
+	assert_int_equal(rtr.dest_qp_num, 0x4711);
+	assert_int_equal(rtr.rq_psn, 0xabcdef);
+	assert_int_equal(rtr.ah_attr.dlid, 77);
+	assert_int_equal(rtr.ah_attr.sl, 5);
+	assert_int_equal(rtr.ah_attr.src_path_bits, 0);
+	assert_int_equal(rtr.ah_attr.static_rate, 0);
+	assert_int_equal(rtr.ah_attr.is_global, 0);
+	assert_int_equal(rtr.ah_attr.port_num, 1);
+	assert_int_equal(rtr.max_dest_rd_atomic, 2);
+	rts = mock_qp_step(harness_qp(ep), IBV_QPS_RTS, &mask);
+	assert_int_equal(mask, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+	assert_int_equal(rts.max_rd_atomic, 4);
+	assert_true(tcp_peer_heard(&request, NULL));
+	assert_int_equal(request.link, VB__WIREUP_INFINIBAND);
+	assert_int_equal(request.lid, 23);
+	assert_int_equal(request.mtu, 2048);
+	assert_memory_equal(request.gid, subnet_gid, 16);
+	close_both(ep);
+}
+
+static void beyond_a_subnet_of_infiniband_the_gid_goes_along(void **state)
+{
+	struct vb__wireup answer = start_infiniband();
 	struct ibv_qp_attr rtr;
 	struct vb__ep *ep;
 
 	(void)state;
-	mock_device.port.link_layer = IBV_LINK_LAYER_INFINIBAND;
-	answer.link = VB__WIREUP_INFINIBAND;
-	answer.lid = 77;
+	answer.gid[7] = 1;
 	ep = connect_to(&answer);
 	rtr = mock_qp_step(harness_qp(ep), IBV_QPS_RTR, NULL);
+	assert_int_equal(rtr.ah_attr.is_global, 1);
 	assert_int_equal(rtr.ah_attr.dlid, 77);
-	assert_int_equal(rtr.ah_attr.is_global, 0);
+	assert_memory_equal(&rtr.ah_attr.grh.dgid, answer.gid, 16);
+	assert_int_equal(rtr.ah_attr.grh.sgid_index, 0);
+	assert_int_equal(rtr.ah_attr.grh.hop_limit, 64);
 	close_both(ep);
+}
 
-	answer.gid[0] = 0xfe; /* of another subnet */
+static void a_limited_member_is_of_the_partition_and_none_is_told(void **state)
+{
+	struct vb__wireup answer = start_infiniband();
+	struct vb_error err = { .code = VB_OK };
+	struct vb__address at;
+	struct vb__ep *ep;
+
+	(void)state;
+	mock_ipoib_pkey = 0xffff; /* there both as a limited member and, behind, as a full one */
 	ep = connect_to(&answer);
-	assert_int_equal(mock_qp_step(harness_qp(ep), IBV_QPS_RTR, NULL).ah_attr.is_global, 1);
+	assert_int_equal(mock_qp_step(harness_qp(ep), IBV_QPS_INIT, NULL).pkey_index, 1);
 	close_both(ep);
+	mock_ipoib_pkey = 0x8001;
+	mock_pkeys[2] = 0x0001;
+	verbs_ports_forget();
+	ep = connect_to(&answer);
+	assert_int_equal(mock_qp_step(harness_qp(ep), IBV_QPS_INIT, NULL).pkey_index, 2);
+	close_both(ep);
+	mock_pkeys[2] = 0x8002;
+	verbs_ports_forget();
+	at = tcp_address(MOCK_PORT);
+	assert_int_not_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at,
+					 vb__now_ns() + vb__ms(5000), &ep, &err),
+			     0);
+	assert_string_equal(err.operation, "find partition");
+	assert_string_equal(err.object, "0x8001 on " MOCK_DEVICE " port 1");
 }
 
 /* The mock insists on the attributes that a UC queue pair has, and on no others. */
@@ -240,6 +332,8 @@ int main(void)
 		TCP_TEST(our_own_mtu_counts_where_it_is_the_smaller_one),
 		TCP_TEST(packet_numbers_begin_anywhere),
 		TCP_TEST(within_a_subnet_of_infiniband_the_lid_is_enough),
+		TCP_TEST(beyond_a_subnet_of_infiniband_the_gid_goes_along),
+		TCP_TEST(a_limited_member_is_of_the_partition_and_none_is_told),
 		TCP_TEST(uc_goes_up_the_same_ladder_and_can_send_and_write_only),
 		TCP_TEST(a_refused_first_step_shows_its_attributes),
 		TCP_TEST(a_refused_second_step_shows_its_attributes),

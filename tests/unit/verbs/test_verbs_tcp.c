@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabric/verbs/verbs_port.h"
 #include "tcp_peer.h"
 
 static uint64_t in_good_time(void)
@@ -154,6 +155,35 @@ static void a_listener_that_sees_another_address_of_ours_is_told_in_words(void *
 	assert_contains(err.hint, "NAT");
 }
 
+/* What the device says of it afterwards decides whether it is the same still. */
+static void what_was_found_is_found_again_without_looking_at_all_devices(void **state)
+{
+	struct vb__address at = tcp_address(MOCK_PORT);
+	struct ibv_gid_entry *gid = &mock_device.gids[1];
+	struct vb__ep *ep;
+
+	(void)state;
+	for (int step = 0; step < 4; step++) {
+		static const unsigned looked[] = { 1, 1, 2, 3 };
+
+		if (step ==
+		    2) /* the address has moved in the table, somebody else's is in its place */
+			mock_device.gids[0].gid_index = gid->gid_index++;
+		if (step == 2)
+			mock_device.gids[0].gid.raw[15] = 9;
+		if (step == 3) /* it is another interface's by now, which is none of ours */
+			gid->ndev_ifindex = 0x7ffffff0;
+		assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(),
+					     &ep, NULL),
+				 step == 3 ? VB_ERR_NO_DEVICE : 0);
+		assert_int_equal(mock_count("verbs_devices_read"), looked[step]);
+		if (step == 3)
+			break;
+		assert_int_equal(harness_inside(ep)->tcp.port.gid_index, step == 2 ? 4 : 3);
+		vb__ep_close(ep);
+	}
+}
+
 static void nobody_listening_names_the_second_port(void **state)
 {
 	struct vb__address at = tcp_peer_listen(TCP_POLITE, &tcp_peer_pair);
@@ -185,20 +215,22 @@ static void open_fails_and_tells_which_devices_were_considered(void **state)
 	assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep,
 				     &err),
 			 VB_ERR_NO_DEVICE);
-	assert_contains(err.cause, MOCK_DEVICE ": it is none of its GIDs of RoCE v2");
+	assert_contains(err.cause, MOCK_DEVICE ": RoCE v1, which does not pass routers");
 	mock_device.gid_count = 2;
 	mock_device.port.state = IBV_PORT_DOWN;
 	vb__error_clear(&err);
 	assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep,
 				     &err),
 			 VB_ERR_NO_DEVICE);
-	assert_contains(err.cause, MOCK_DEVICE ": its port is not active");
+	assert_contains(err.cause, MOCK_DEVICE ": the port is down");
+	mock_device.port.state = IBV_PORT_ACTIVE;
 	mock_context.device->transport_type = IBV_TRANSPORT_IWARP;
+	verbs_ports_forget();
 	vb__error_clear(&err);
 	assert_int_equal(vb__ep_open(&vb__verbs_fabric, &harness_attr, &at, in_good_time(), &ep,
 				     &err),
 			 VB_ERR_NO_DEVICE);
-	assert_contains(err.cause, MOCK_DEVICE ": iWARP");
+	assert_contains(err.cause, "iWARP, which rdma_cm alone can wire up");
 }
 
 /* Any one but the loopback; 0: there is none. */
@@ -229,14 +261,16 @@ static void fail_to_open(const char *why)
 
 static void a_gid_of_another_interface_is_not_taken(void **state)
 {
-	struct ibv_gid_entry *gid = &mock_device.gids[1];
+	struct ibv_gid_entry *gid = &mock_device.gids[0];
 
 	(void)state;
+	*gid = mock_device.gids[1];
+	mock_device.gid_count = 1;
 	gid->ndev_ifindex = some_other_interface();
 	if (gid->ndev_ifindex)
-		fail_to_open("its GID belongs to another interface than the address");
+		fail_to_open("the route to it leaves through lo, which has no RDMA device");
 	gid->ndev_ifindex = 0x7ffffff0; /* of another namespace */
-	fail_to_open("or in another network namespace");
+	fail_to_open("its interface is not in this network namespace");
 	gid->ndev_ifindex = if_nametoindex("lo");
 	gid->gid_index = 256;
 	fail_to_open("above 255");
@@ -366,7 +400,7 @@ static void a_request_of_another_type_is_refused_in_words(void **state)
 
 	(void)state;
 	tcp_peer_say(fd, &asked);
-	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+	assert_int_equal(tcp_next(pep, &request, fd, NULL), 1);
 	assert_int_equal(request->qp_type, VB__QP_UC);
 	assert_int_equal(vb__ep_accept_open(request, &harness_attr, &ep, &err), VB_ERR_UNSUPPORTED);
 	assert_contains(err.cause, "UC");
@@ -386,7 +420,7 @@ static void a_rejection_carries_data(void **state)
 
 	(void)state;
 	tcp_peer_say(fd, &asked);
-	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+	assert_int_equal(tcp_next(pep, &request, fd, NULL), 1);
 	assert_string_equal(request->data, "yes");
 	vb__request_reject(request, "no", 3);
 	assert_true(tcp_peer_hear(fd, &reply));
@@ -419,7 +453,7 @@ static void what_cannot_be_served_is_told_its_reason(void **state)
 
 		mock_device.gid_count = cases[i].asked == &device ? 0 : 2;
 		tcp_peer_say(fd, cases[i].asked);
-		assert_int_equal(vb__pep_next(pep, &request, NULL), 0);
+		assert_int_equal(tcp_next(pep, &request, fd, NULL), 0);
 		assert_true(tcp_peer_hear(fd, &reply));
 		assert_int_equal(reply.kind, VB__WIREUP_REJECT);
 		assert_int_equal(reply.reason, cases[i].reason);
@@ -526,6 +560,7 @@ int main(void)
 		TCP_TEST(answers_that_are_none_are_told_apart),
 		TCP_TEST(a_queue_pair_at_another_address_is_not_connected_to),
 		TCP_TEST(a_listener_that_sees_another_address_of_ours_is_told_in_words),
+		TCP_TEST(what_was_found_is_found_again_without_looking_at_all_devices),
 		TCP_TEST(nobody_listening_names_the_second_port),
 		TCP_TEST(open_fails_and_tells_which_devices_were_considered),
 		TCP_TEST(a_gid_of_another_interface_is_not_taken),

@@ -35,16 +35,17 @@ static void strangers_disturb_nobody(void **state)
 	memset(noise, 'x', sizeof(noise));
 	assert_int_equal(write(babbling, noise, sizeof(noise)), sizeof(noise));
 	assert_int_equal(write(half, "VBWU", 4), 4);
-	assert_int_equal(vb__pep_next(pep, &request, NULL), 0);
+	assert_int_equal(tcp_next(pep, &request, babbling, NULL), 0);
 	assert_false(tcp_peer_hear(babbling, &none)); /* hung up on */
 	for (unsigned i = 0; i < ARRAY_SIZE(silent); i++) {
 		silent[i] = tcp_peer_call(pep);
 		assert_int_equal(vb__pep_next(pep, &request, NULL), 0);
 	}
+	assert_int_equal(tcp_next(pep, &request, silent[0], NULL), 0);
 	assert_false(tcp_peer_hear(silent[0], &none)); /* made room */
 	rightful = tcp_peer_call(pep);
 	tcp_peer_say(rightful, &asked);
-	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+	assert_int_equal(tcp_next(pep, &request, rightful, NULL), 1);
 	vb__request_reject(request, NULL, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(silent); i++)
 		close(silent[i]);
@@ -76,6 +77,31 @@ static void patience_with_the_silent_ends(void **state)
 	vb__pep_close(pep);
 }
 
+static void crowds_are_looked_at_one_by_one_and_devices_are_not(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC), reply;
+	struct vb__pep *pep = tcp_listen();
+	struct vb__request *request;
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		int fd = tcp_peer_call(pep);
+		bool served = i < 3;
+
+		if (i == 3) /* the address goes */
+			mock_device.gid_count = 0;
+		tcp_peer_say(fd, &asked);
+		assert_int_equal(tcp_next(pep, &request, fd, NULL), served);
+		if (served)
+			vb__request_reject(request, NULL, 0);
+		assert_true(tcp_peer_hear(fd, &reply));
+		assert_int_equal(reply.reason, served ? 0 : VB__WIREUP_NOT_DEVICE);
+		assert_int_equal(mock_count("verbs_devices_read"), served ? 1 : 2);
+		close(fd);
+	}
+	vb__pep_close(pep);
+}
+
 /* ---- Listeners that serve both ways ---- */
 
 static void a_listener_serves_both_ways_unless_told_otherwise(void **state)
@@ -98,7 +124,7 @@ static void a_listener_serves_both_ways_unless_told_otherwise(void **state)
 	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
 	assert_string_equal(request->data, "hi");
 	vb__request_reject(request, NULL, 0);
-	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+	assert_int_equal(tcp_next(pep, &request, fd, NULL), 1);
 	assert_string_equal(request->data, "yes");
 	vb__request_reject(request, NULL, 0);
 	close(fd);
@@ -226,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TCP_TEST(strangers_disturb_nobody),
 		TCP_TEST(patience_with_the_silent_ends),
+		TCP_TEST(crowds_are_looked_at_one_by_one_and_devices_are_not),
 		TCP_TEST(a_listener_serves_both_ways_unless_told_otherwise),
 		TCP_TEST(a_taken_second_port_is_done_without_unless_it_was_asked_for),
 		TCP_TEST(a_listener_without_rdma_cm_says_so_and_serves_by_tcp),

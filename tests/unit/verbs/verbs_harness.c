@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabric/verbs/verbs_port.h"
+
 struct vb__settings harness_settings;
 struct vb__ep_attr harness_attr;
 unsigned harness_teardown_from;
@@ -31,6 +33,7 @@ int harness_start(void **state)
 {
 	(void)state;
 	mock_verbs_reset();
+	verbs_ports_forget();
 	harness_teardown_from = 0;
 	harness_without_cm = false;
 	harness_settings = (struct vb__settings){
