@@ -56,6 +56,7 @@ struct mock_srq {
 };
 
 struct ibv_context mock_context;
+struct ibv_ah_attr mock_way;
 uint16_t mock_pkeys[3];
 uint16_t mock_ipoib_pkey;
 struct mock_device mock_device;
@@ -211,7 +212,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	int errnum = mock_call("ibv_create_ah", pd);
 	struct ibv_ah *ah;
 
-	(void)attr;
+	mock_way = *attr;
 	mock_check(pd, "PD", "ibv_create_ah");
 	if (errnum) {
 		errno = errnum;

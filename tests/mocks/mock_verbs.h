@@ -78,6 +78,9 @@ extern struct mock_said {
 #define MOCK_GROUP_QP 0xffffffu
 #define MOCK_QKEY 0x01234567u
 
+/* What an address handle was last asked for with. */
+extern struct ibv_ah_attr mock_way;
+
 /* Who sent what completes next. */
 extern uint32_t mock_src_qp;
 

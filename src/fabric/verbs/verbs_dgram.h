@@ -18,6 +18,9 @@
 struct verbs_dg_peer {
 	struct vb__dg_peer base;
 	struct ibv_ah *ah;
+	struct ibv_ah_attr way; /* that it was made of */
+	unsigned ways_changed;	/* the endpoint's, when it was made or found to be the same */
+	uint64_t retry_ns;	/* not before: a new way could not be had */
 	uint32_t qp_num, qkey;
 	struct sockaddr_storage group; /* that was joined; family AF_UNSPEC: none */
 };
@@ -58,7 +61,7 @@ struct verbs_dg {
 	size_t memory_bytes, stride;
 	unsigned slots;			  /* for receiving; those for sending come behind them */
 	unsigned room, posted, completed; /* sends: how many at once, and counts of all that were */
-	bool stuck;			  /* the device does not complete what was sent */
+	bool stuck; /* the device does not complete what was sent; until it completes something */
 	size_t inline_bytes;
 	struct ibv_wc done[VERBS_DGRAM_BATCH]; /* received and not yet shown */
 	unsigned done_count, done_next;
@@ -84,11 +87,21 @@ int verbs_dg_join(struct vb__dg *dg, const struct vb__address *group, uint64_t d
 int verbs_dg_peer_of(struct vb__dg *dg, const struct vb__origin *origin, struct vb__dg_peer **peer,
 		     struct vb_error *err);
 void verbs_dg_peer_close(struct vb__dg_peer *peer);
+
+/*
+ * Makes the way anew, if our address has moved in the table of GIDs since it was made: the old one names an entry that is
+ * gone. Where that cannot be (nobody answers to the question for the peer's hardware address, or what was sent does not
+ * complete) the old one stays, and it is tried again some seconds later. VB_ERR_UNREACHABLE: our own address is gone.
+ */
+int verbs_dg_refresh(struct verbs_dg *dg, struct verbs_dg_peer *peer, struct vb_error *err);
 void verbs_dg_take_cm_events(struct verbs_dg *dg);
 
 /* verbs_dgram_origin.c: who has sent it, told by the completion and the GRH. False: we ourselves, to a group. */
 bool verbs_dg_origin(const struct verbs_dg *dg, const struct ibv_wc *wc, const uint8_t *grh,
 		     struct vb__origin *origin);
+
+/* The index of our own GID. Looked up each time, since indexes move when a port goes down and comes back. */
+int verbs_dg_find_gid(struct verbs_dg *dg, uint8_t *index, struct vb_error *err);
 
 /* The way back to there. */
 int verbs_dg_way_to(struct verbs_dg *dg, const struct vb__origin *origin, struct ibv_ah_attr *ah,
@@ -102,7 +115,7 @@ int verbs_dg_receive(struct vb__dg *dg, struct vb__dg_arrival *arrival);
 void verbs_dg_give_back(struct vb__dg *dg, unsigned slot);
 int verbs_dg_arm(struct vb__dg *dg, bool for_room);
 
-/* Waits until nothing that was sent is under way, for a tenth of a second once. */
+/* Waits until nothing that was sent is under way: for a tenth of a second, and not again while the device is stuck. */
 void verbs_dg_drain(struct verbs_dg *dg);
 
 #endif

@@ -94,8 +94,19 @@ bool verbs_dg_origin(const struct verbs_dg *dg, const struct ibv_wc *wc, const u
 	return !global || !read_grh(grh, to) || !is_own(dg, wc, to);
 }
 
-/* Looked up each time, since indexes move when a port goes down and comes back. */
-static int find_gid(struct verbs_dg *dg, uint8_t *index)
+static int fail_gid(struct verbs_dg *dg, struct vb_error *err)
+{
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_UNREACHABLE,
+				     .operation = "send from",
+				     .object = dg->base.address,
+				     .cause = "the device does not have this address any more",
+				     .hint = "see `ip addr` and `rdma link`: was the address "
+					     "removed, or the link taken down?",
+			     });
+}
+
+int verbs_dg_find_gid(struct verbs_dg *dg, uint8_t *index, struct vb_error *err)
 {
 	struct ibv_gid_entry entry;
 	struct ibv_port_attr port;
@@ -112,20 +123,10 @@ static int find_gid(struct verbs_dg *dg, uint8_t *index)
 		if (entry.gid_type == IBV_GID_TYPE_ROCE_V2)
 			break;
 	}
+	if (found < 0)
+		return fail_gid(dg, err);
 	*index = (uint8_t)found;
-	return found < 0 ? -1 : 0;
-}
-
-static int fail_gid(struct verbs_dg *dg, struct vb_error *err)
-{
-	return vb__fail(err, &(struct vb__failure){
-				     .code = VB_ERR_UNREACHABLE,
-				     .operation = "answer from",
-				     .object = dg->base.address,
-				     .cause = "the device does not have this address any more",
-				     .hint = "see `ip addr` and `rdma link`: was the address "
-					     "removed, or the link taken down?",
-			     });
+	return 0;
 }
 
 int verbs_dg_way_to(struct verbs_dg *dg, const struct vb__origin *origin, struct ibv_ah_attr *ah,
@@ -144,8 +145,8 @@ int verbs_dg_way_to(struct verbs_dg *dg, const struct vb__origin *origin, struct
 		.grh.hop_limit = HOPS,
 	};
 	memcpy(&ah->grh.dgid, from, 16);
-	if (dg->ethernet && find_gid(dg, &ah->grh.sgid_index) != 0)
-		return fail_gid(dg, err);
+	if (dg->ethernet && verbs_dg_find_gid(dg, &ah->grh.sgid_index, err) != 0)
+		return VB_ERR_UNREACHABLE;
 	if (ah->is_global)
 		inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? from + 12 : from, host, sizeof(host));
 	else

@@ -15,6 +15,9 @@
 /* Not meant for user space, and so without a name there. */
 #define KERNEL_ENOTSUPP 524
 
+/* Making a way may take a second, if nobody answers to the question for the peer's hardware address. */
+#define RETRY_MS 5000u
+
 /* ---- What the CM says ---- */
 
 /* Somebody asks who is here. The id that stands for the question is of no further use. */
@@ -189,10 +192,47 @@ static int make_peer(struct verbs_dg *dg, struct verbs_dg_peer **out, struct vb_
 static int set_way(struct verbs_dg *dg, struct verbs_dg_peer *peer, struct ibv_ah_attr *ah,
 		   struct vb_error *err)
 {
+	peer->way = *ah;
+	peer->ways_changed = dg->base.ways_changed;
 	errno = 0; /* providers do not always say why */
 	peer->ah = ibv_create_ah(dg->pd, ah);
 	return peer->ah ? 0
 			: verbs_fail(err, errno ? errno : EINVAL, "ibv_create_ah", peer->base.text);
+}
+
+/* A handle for the new way in the place of the old one, which what is under way may still need. False: not now. */
+static bool change_way(struct verbs_dg *dg, struct verbs_dg_peer *peer, struct ibv_ah_attr *way)
+{
+	struct ibv_ah *ah = ibv_create_ah(dg->pd, way);
+
+	if (!ah)
+		return false;
+	verbs_dg_drain(dg);
+	if (dg->posted != dg->completed) {
+		ibv_destroy_ah(ah);
+		return false;
+	}
+	ibv_destroy_ah(peer->ah);
+	peer->ah = ah;
+	peer->way = *way;
+	return true;
+}
+
+int verbs_dg_refresh(struct verbs_dg *dg, struct verbs_dg_peer *peer, struct vb_error *err)
+{
+	struct ibv_ah_attr way = peer->way;
+
+	if (peer->ways_changed == dg->base.ways_changed || vb__now_ns() < peer->retry_ns)
+		return 0;
+	if (dg->ethernet && verbs_dg_find_gid(dg, &way.grh.sgid_index, err) != 0)
+		return VB_ERR_UNREACHABLE;
+	if (way.grh.sgid_index != peer->way.grh.sgid_index && !change_way(dg, peer, &way)) {
+		peer->retry_ns = vb__now_ns() + vb__ms(RETRY_MS);
+		return 0;
+	}
+	peer->retry_ns = 0;
+	peer->ways_changed = dg->base.ways_changed;
+	return 0;
 }
 
 /* What is under way still needs the way. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Datagrams over UD: posting, polling, getting ready to sleep. */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/clock.h"
 #include "fabric/verbs/verbs_dgram.h"
@@ -104,6 +104,7 @@ static void reap(struct verbs_dg *dg)
 			if (wcs[i].status != IBV_WC_SUCCESS)
 				fail_wc(dg, wcs[i].status, VB__OP_SEND);
 			dg->completed++;
+			dg->stuck = false;
 		}
 	} while (n == VERBS_DGRAM_BATCH);
 	if (n < 0)
@@ -117,12 +118,15 @@ static bool is_full(const struct verbs_dg *dg)
 
 void verbs_dg_drain(struct verbs_dg *dg)
 {
+	const struct timespec nap = { .tv_nsec = 100000 };
 	uint64_t deadline = vb__now_ns() + vb__ms(DRAIN_MS);
 
-	while (dg->posted != dg->completed && dg->base.down.code == VB_OK && !dg->stuck) {
+	while (dg->posted != dg->completed && dg->base.down.code == VB_OK) {
 		reap(dg);
+		if (dg->stuck || dg->posted == dg->completed)
+			return;
 		dg->stuck = vb__now_ns() >= deadline;
-		sched_yield();
+		nanosleep(&nap, NULL);
 	}
 }
 
@@ -157,6 +161,9 @@ int verbs_dg_send(struct vb__dg *base, struct vb__dg_peer *peer, const void *hea
 		return vb__fail_again(err, &base->down);
 	if (is_full(dg))
 		return VB_ERR_AGAIN;
+	rc = verbs_dg_refresh(dg, (struct verbs_dg_peer *)peer, err);
+	if (rc)
+		return rc;
 	at = slot_at(dg, dg->slots + dg->posted % dg->room);
 	if (head_len)
 		memcpy(at, head, head_len);

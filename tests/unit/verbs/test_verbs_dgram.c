@@ -549,6 +549,127 @@ static void ports_and_addresses_that_change_end_nothing(void **state)
 	close_dg(dg);
 }
 
+static struct vb__dg_peer *resolve(struct vb__dg *dg)
+{
+	uint8_t greeting[VB__GREETING_BYTES];
+	struct vb__dg_peer *peer = NULL;
+	struct vb_error err;
+
+	assert_int_equal(ask(dg, &peer, greeting, &err), 0);
+	return peer;
+}
+
+static void send_to(struct vb__dg *dg, struct vb__dg_peer *peer)
+{
+	assert_int_equal(vb__dg_send(dg, peer, NULL, 0, "x", 1, NULL), 0);
+	mock_complete_send(qp(dg), IBV_WC_SUCCESS);
+}
+
+/* The mock complains if anything is sent by a handle that is gone. */
+static void who_was_asked_before_gids_moved_gets_a_new_way(void **state)
+{
+	struct vb__dg *dg = open_dg();
+	struct vb__dg_peer *peer = resolve(dg);
+	struct vb_error err = { .code = VB_OK };
+
+	(void)state;
+	send_to(dg, peer);
+	assert_int_equal(mock_count("ibv_create_ah"), 1);
+	mock_gids[1] = mock_gids[2];
+	memset(&mock_gids[2], 0, sizeof(mock_gids[2]));
+	mock_async_event(IBV_EVENT_GID_CHANGE, (void *)1);
+	assert_int_equal(vb__dg_arm(dg, false), 0);
+	send_to(dg, peer);
+	assert_int_equal(mock_count("ibv_create_ah"), 2);
+	assert_int_equal(mock_count("ibv_destroy_ah"), 1);
+	assert_int_equal(mock_way.grh.sgid_index, 1);
+	send_to(dg, peer); /* once is enough */
+	assert_int_equal(mock_count("ibv_create_ah"), 2);
+
+	memset(mock_gids, 0, sizeof(mock_gids));
+	mock_async_event(IBV_EVENT_GID_CHANGE, (void *)1);
+	assert_int_equal(vb__dg_arm(dg, false), 0);
+	assert_int_equal(vb__dg_send(dg, peer, NULL, 0, "x", 1, &err), VB_ERR_UNREACHABLE);
+	assert_contains(err.cause, "does not have this address any more");
+	give_gids(); /* the address is back */
+	send_to(dg, peer);
+	assert_int_equal(mock_way.grh.sgid_index, 2);
+	close_dg(dg);
+}
+
+/* Our own address moves to that place in the table of GIDs. */
+static void move_gid(struct vb__dg *dg, unsigned from, unsigned to)
+{
+	mock_gids[to] = mock_gids[from];
+	memset(&mock_gids[from], 0, sizeof(mock_gids[from]));
+	mock_async_event(IBV_EVENT_GID_CHANGE, (void *)1);
+	assert_int_equal(vb__dg_arm(dg, false), 0);
+}
+
+static void a_change_that_does_not_concern_the_way_makes_no_new_one(void **state)
+{
+	struct vb__dg *dg = open_dg();
+	struct vb__dg_peer *peer = resolve(dg);
+	unsigned asked;
+
+	(void)state;
+	move_gid(dg, 2, 1);
+	send_to(dg, peer);
+	assert_int_equal(mock_count("ibv_create_ah"), 2);
+	mock_async_event(IBV_EVENT_GID_CHANGE, (void *)1); /* somebody else's */
+	assert_int_equal(vb__dg_arm(dg, false), 0);
+	send_to(dg, peer);
+	asked = mock_count("ibv_query_gid_ex");
+	send_to(dg, peer);
+	assert_int_equal(mock_count("ibv_query_gid_ex"), asked);
+	assert_int_equal(mock_count("ibv_create_ah"), 2);
+	assert_int_equal(mock_count("ibv_destroy_ah"), 1);
+	close_dg(dg);
+}
+
+static void a_new_way_that_cannot_be_had_is_tried_again_later(void **state)
+{
+	struct vb__dg *dg = open_dg();
+	struct vb__dg_peer *peer = resolve(dg);
+
+	(void)state;
+	move_gid(dg, 2, 1);
+	mock_fail_call("ibv_create_ah", 1, ETIMEDOUT);
+	mock_clock_ns = vb__now_ns();
+	send_to(dg, peer); /* by the old one, which stays */
+	send_to(dg, peer); /* at once would be too often */
+	assert_int_equal(mock_count("ibv_create_ah"), 2);
+	assert_int_equal(mock_count("ibv_destroy_ah"), 0);
+	mock_clock_ns += vb__ms(5000);
+	send_to(dg, peer);
+	assert_int_equal(mock_count("ibv_create_ah"), 3);
+	assert_int_equal(mock_count("ibv_destroy_ah"), 1);
+	assert_int_equal(mock_way.grh.sgid_index, 1);
+	close_dg(dg);
+}
+
+static void a_way_stays_while_the_device_does_not_complete_what_went_by_it(void **state)
+{
+	struct vb__dg *dg = open_dg();
+	struct vb__dg_peer *peer = resolve(dg);
+
+	(void)state;
+	assert_int_equal(vb__dg_send(dg, peer, NULL, 0, "x", 1, NULL), 0);
+	move_gid(dg, 2, 1);
+	assert_int_equal(vb__dg_send(dg, peer, NULL, 0, "x", 1, NULL), 0);
+	assert_int_equal(mock_count("ibv_create_ah"), 2);
+	assert_int_equal(mock_count("ibv_destroy_ah"), 1); /* the new one */
+	assert_true(inside(dg)->stuck);
+	mock_complete_send(qp(dg), IBV_WC_SUCCESS); /* it was only slow */
+	mock_complete_send(qp(dg), IBV_WC_SUCCESS);
+	mock_clock_ns = vb__now_ns() + vb__ms(5000);
+	send_to(dg, peer);
+	assert_int_equal(mock_count("ibv_create_ah"), 3);
+	assert_int_equal(mock_count("ibv_destroy_ah"), 2);
+	assert_false(inside(dg)->stuck); /* from now on it is waited for again */
+	close_dg(dg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -570,6 +691,10 @@ int main(void)
 		VERBS_TEST(arming_for_room_does_not_put_a_receiver_to_sleep),
 		VERBS_TEST(the_device_s_end_is_the_endpoint_s_with_words),
 		VERBS_TEST(ports_and_addresses_that_change_end_nothing),
+		VERBS_TEST(who_was_asked_before_gids_moved_gets_a_new_way),
+		VERBS_TEST(a_change_that_does_not_concern_the_way_makes_no_new_one),
+		VERBS_TEST(a_new_way_that_cannot_be_had_is_tried_again_later),
+		VERBS_TEST(a_way_stays_while_the_device_does_not_complete_what_went_by_it),
 	};
 
 	return cmocka_run_group_tests_name("verbs_dgram", tests, NULL, NULL);
