@@ -220,7 +220,9 @@ int measure(const struct arguments *a, const struct sizes *sizes, struct series 
 	make_label(&run);
 	console_note("%s", vb_perf_description(run.perf));
 	rc = measure_all(&run, sizes, err);
-	*phase = rc == VB_ERR_UNSUPPORTED || rc == VB_ERR_TOO_BIG ? PHASE_CHECK : PHASE_TRANSFER;
+	*phase = rc == VB_ERR_UNSUPPORTED || rc == VB_ERR_NO_DEVICE || rc == VB_ERR_TOO_BIG
+			 ? PHASE_CHECK
+			 : PHASE_TRANSFER;
 	console_status_end(false);
 	vb_perf_close(run.perf);
 	if (rc == 0 && run.corrupt.code) {

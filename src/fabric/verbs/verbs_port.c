@@ -40,16 +40,20 @@ static int fail_find(struct vb_error *err, const struct vb__address *local, cons
 			});
 }
 
-/* NULL, or why a queue pair cannot be wired up that way. */
-static const char *obstacle(const struct vb_path *path)
+/* Whether there is something to be wired up, or else why not. */
+static bool is_usable(const struct vb_path *path, char *why, size_t size)
 {
 	if (path->fabric != VB_FABRIC_VERBS)
-		return path->why;
-	if (path->wire == VB_WIRE_IWARP)
-		return "iWARP, which rdma_cm alone can wire up";
-	return path->gid_index > UINT8_MAX
-		       ? "the index of its GID is above 255, which no queue pair can name"
-		       : NULL;
+		snprintf(why, size, "%s", path->why);
+	else if (path->wire == VB_WIRE_IWARP)
+		snprintf(why, size, "%s: iWARP, which rdma_cm alone can wire up", path->device);
+	else if (path->gid_index > UINT8_MAX)
+		snprintf(why, size,
+			 "%s: the index of its GID is above 255, which no queue pair can name",
+			 path->device);
+	else
+		return true;
+	return false;
 }
 
 static int fail_partition(struct vb_error *err, const struct vb_path *path)
@@ -112,13 +116,13 @@ static int discover(const struct vb__address *local, const char *only, struct ve
 {
 	const struct vb__path_query query = { .peer = local, .device = only };
 	struct vb_path *path;
-	const char *why;
+	char why[320];
 	int rc = vb__path_to(&query, &path, err);
 
 	if (rc)
 		return rc;
-	why = obstacle(path);
-	rc = why ? fail_find(err, local, only, why) : fill_in(port, path, err);
+	rc = is_usable(path, why, sizeof(why)) ? fill_in(port, path, err)
+					       : fail_find(err, local, only, why);
 	vb_path_free(path);
 	return rc;
 }
