@@ -5,6 +5,7 @@
  * comes to that is forgotten. Nothing here lets one peer hold up another.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ struct vb_listener {
 	unsigned coming_count, room;
 	struct vb__waiter waiter;
 	uint16_t port;
-	unsigned fruitless; /* times it was woken for nothing, in a row */
+	unsigned fruitless; /* times, in a row, that what woke it stayed */
 	struct vb_error done_without;
 	struct vb__pass passes[VB__PASSES_MAX];
 	bool pass_used[VB__PASSES_MAX];
@@ -458,15 +459,25 @@ static bool arm(struct vb_listener *l)
 	return safe;
 }
 
+/* Something is left to be taken, although all of it was looked at. */
+static bool is_readable(const struct vb_listener *l)
+{
+	struct pollfd p = { .fd = l->waiter.epoll, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
 /*
  * A fabric that cannot take a connection for want of descriptors wakes us again
- * and again, without a word. It gets better when some are closed.
+ * and again, without a word. It gets better when some are closed. Whatever else wakes
+ * us (what a device has to tell, a stranger) is taken, and does not stay.
  */
 static void slow_down(struct vb_listener *l)
 {
 	struct timespec pause = { .tv_nsec = 10000000 };
 
-	if (++l->fruitless < FRUITLESS_MAX)
+	l->fruitless = is_readable(l) ? l->fruitless + 1 : 0;
+	if (l->fruitless < FRUITLESS_MAX)
 		return;
 	if (l->fruitless == FRUITLESS_MAX)
 		vb__log(&l->settings.log, VB_LOG_WARNING,
