@@ -3,13 +3,20 @@
  * librdmacm opens each device once per process, so everybody on it shares
  * one queue of asynchronous events. Whoever finds events there takes them all
  * and tells those whom each concerns: what ends them wakes them, the rest is a
- * notice in their log.
+ * notice in their log. What is wired up by TCP has the device opened once more, and
+ * that tells everything once more.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "core/clock.h"
 #include "fabric/verbs/verbs.h"
+
+#define NOTICES_KEPT 8u
+#define ECHO_MS 5000u
 
 static pthread_mutex_t watchers_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct verbs_watcher *watchers;
@@ -92,6 +99,46 @@ static const char *words_of(const struct meaning *m)
 	return m->words ? m->words : ibv_event_type_str(m->type);
 }
 
+/* A notice that was given, for the sake of its echo. */
+static struct notice {
+	const struct ibv_context *context; /* NULL: there is nothing here */
+	struct vb__log log;
+	char device[64];
+	enum ibv_event_type type;
+	int port;
+	uint64_t at_ns;
+} notices[NOTICES_KEPT];
+static unsigned notices_next;
+
+static bool is_same_log(const struct vb__log *a, const struct vb__log *b)
+{
+	return a->write == b->write && a->arg == b->arg;
+}
+
+/* Lock held. The same to the same log, a moment ago by another context of the device: an echo, each of one notice. */
+static bool is_echo(const struct verbs_watcher *w, enum ibv_event_type type, int port)
+{
+	struct notice new = { .context = w->context,
+			      .log = *w->log,
+			      .type = type,
+			      .port = port,
+			      .at_ns = vb__now_ns() };
+
+	for (unsigned i = 0; i < NOTICES_KEPT; i++) {
+		struct notice *n = &notices[i];
+
+		if (n->context && n->context != w->context && n->type == type && n->port == port &&
+		    is_same_log(&n->log, w->log) && !strcmp(n->device, w->device) &&
+		    new.at_ns - n->at_ns < vb__ms(ECHO_MS)) {
+			n->context = NULL;
+			return true;
+		}
+	}
+	snprintf(new.device, sizeof(new.device), "%s", w->device);
+	notices[notices_next++ % NOTICES_KEPT] = new;
+	return false;
+}
+
 /* Of what many share one line is enough for a log that they share, too. */
 static void give_notice(const struct verbs_watcher *w, const struct verbs_watcher *told,
 			const struct meaning *m, int port)
@@ -110,7 +157,9 @@ static void give_notice(const struct verbs_watcher *w, const struct verbs_watche
 		vb__log(w->log, level, "%s, %s: %s", w->device, w->peer, words_of(m));
 		return;
 	}
-	if (told && told->log->write == w->log->write && told->log->arg == w->log->arg)
+	if (told && is_same_log(told->log, w->log))
+		return;
+	if (m->subject != ABOUT_SRQ && is_echo(w, m->type, m->subject == ABOUT_PORT ? port : 0))
 		return;
 	if (m->subject == ABOUT_PORT)
 		vb__log(w->log, level, "%s port %d: %s", w->device, port, words_of(m));

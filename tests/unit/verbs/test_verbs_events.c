@@ -570,6 +570,31 @@ static void a_notice_for_all_is_one_line_in_a_log_that_they_share(void **state)
 		vb__ep_close(eps[i]);
 }
 
+/* As where rdma_cm and the wire-up by TCP have each opened it. */
+static void a_device_that_is_opened_twice_says_a_notice_once(void **state)
+{
+	struct ibv_context twin = mock_context;
+	struct verbs_watcher both[2] = { { .device = MOCK_DEVICE, .log = &harness_settings.log },
+					 { .device = MOCK_DEVICE, .log = &harness_settings.log } };
+	struct ibv_context *contexts[] = { &mock_context, &twin };
+
+	(void)state;
+	begin_hearing();
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(verbs_watch(&both[i], contexts[i], NULL), 0);
+	for (int times = 1; times <= 2; times++)
+		for (int i = 0; i < 2; i++) {
+			mock_async_event(IBV_EVENT_PORT_ERR, (void *)1);
+			assert_int_equal(verbs_take_device_events(contexts[i]), 0);
+			assert_int_equal(heard.lines, times);
+		}
+	mock_async_event(IBV_EVENT_PORT_ERR, (void *)2); /* is not the same */
+	assert_int_equal(verbs_take_device_events(&twin), 0);
+	assert_int_equal(heard.lines, 3);
+	for (int i = 0; i < 2; i++)
+		verbs_unwatch(&both[i]);
+}
+
 static void the_device_s_other_port_is_nobody_s_business(void **state)
 {
 	struct vb__ep *ep;
@@ -676,6 +701,7 @@ int main(void)
 		VERBS_TEST(a_fatal_event_is_not_hidden_by_later_ones),
 		VERBS_TEST(what_need_not_end_a_connection_is_a_notice),
 		VERBS_TEST(a_notice_for_all_is_one_line_in_a_log_that_they_share),
+		VERBS_TEST(a_device_that_is_opened_twice_says_a_notice_once),
 		VERBS_TEST(the_device_s_other_port_is_nobody_s_business),
 		VERBS_TEST(what_happened_before_anybody_was_there_is_dropped),
 		VERBS_TEST(early_data_is_told_to_the_cm),
