@@ -36,13 +36,19 @@ static inline struct vb__moment vb__moment_now(void)
 	return (struct vb__moment){ .ns = vb__now_ns(), .ticks = vb__ticks_now() };
 }
 
-/* So many ticks in nanoseconds, if they were as fast from `begin` to `end`. */
+/* Counters run at some GHz. One that seems to be far from that was stopped, set or another processor's meanwhile. */
+#define VB__TICK_FACTOR_MAX 20u
+
+/* So many ticks in nanoseconds, if they were as fast from `begin` to `end`. 0: the counter did not tell the time. */
 static inline uint64_t vb__ticks_in_ns(uint64_t ticks, const struct vb__moment *begin,
 				       const struct vb__moment *end)
 {
 	uint64_t span = vb__ticks_since(begin->ticks, end->ticks);
+	uint64_t ns = vb__ticks_since(begin->ns, end->ns);
 
-	return span ? (uint64_t)((__uint128_t)ticks * (end->ns - begin->ns) / span) : 0;
+	if (!span || span / VB__TICK_FACTOR_MAX > ns || ns / VB__TICK_FACTOR_MAX > span)
+		return 0;
+	return (uint64_t)((__uint128_t)ticks * ns / span);
 }
 
 #endif
