@@ -154,8 +154,10 @@ int vb_channel_try_finish(struct vb_channel *channel, struct vb_error *err);
 
 /*
  * A descriptor for poll or epoll, for reading only. Wait on it only after a
- * _try_ call on the same object returned VB_ERR_AGAIN: that arms it. It belongs
- * to the library. Negative if no descriptors are left.
+ * _try_ call on the same object returned VB_ERR_AGAIN: that arms it. It is
+ * level-triggered, readable until such a call has looked, and may be so for
+ * nothing; do not use it with EPOLLET, as not all news is an edge. It belongs to the
+ * library. Negative if no descriptors are left.
  */
 int vb_listener_fd(const struct vb_listener *listener);
 int vb_channel_fd(struct vb_channel *channel);
