@@ -122,10 +122,9 @@ static int take_packet(struct vb_channel *ch, struct vb__loan *loan, struct vb_e
 	struct vb__inbox *in = &ch->inbox;
 	const struct vb__received *first = &in->ring[in->first];
 	struct vb__slot *slot = first->slot;
-	struct vb__packet packet;
+	uint32_t payload = first->payload;
 
-	if (!vb__packet_decode(&packet, first->bytes, first->filled) ||
-	    packet.flags & VB__PACKET_FRAMED) {
+	if (first->framed) {
 		vb__channel_fail(ch, &(struct vb__failure){
 					     .code = VB_ERR_PROTOCOL,
 					     .operation = "receive from",
@@ -138,10 +137,10 @@ static int take_packet(struct vb_channel *ch, struct vb__loan *loan, struct vb_e
 	in->count--;
 	ch->lent++;
 	*loan = (struct vb__loan){ .data = slot->bytes,
-				   .bytes = packet.payload,
+				   .bytes = payload,
 				   .turn = ch->counters.messages_received++,
 				   .number = slot->number };
-	ch->counters.bytes_received += packet.payload;
+	ch->counters.bytes_received += payload;
 	return 0;
 }
 

@@ -62,14 +62,17 @@ static unsigned repost(struct vb_channel *ch, const struct vb__received *receive
 	return VB__NEWS_STATE;
 }
 
-static unsigned on_data(struct vb_channel *ch, const struct vb__received *received,
-			uint32_t payload)
+static unsigned on_data(struct vb_channel *ch, struct vb__received *received,
+			const struct vb__packet *packet)
 {
 	struct vb__inbox *in = &ch->inbox;
 
 	if (ch->peer_ended || in->count + ch->lent + ch->notices.count == ch->credits.depth ||
-	    payload > ch->max_message)
+	    packet->payload > ch->max_message)
 		return violated(ch, "data came that was not allowed") | repost(ch, received);
+	received->payload = packet->payload;
+	received->messages = packet->messages;
+	received->framed = packet->flags & VB__PACKET_FRAMED;
 	ch->credits.came++;
 	in->ring[(in->first + in->count++) % ch->credits.depth] = *received;
 	return VB__NEWS_RECEIVED;
@@ -122,40 +125,32 @@ static unsigned on_immediate(struct vb_channel *ch, const struct vb__received *r
 	return news;
 }
 
-static unsigned on_packet(struct vb_channel *ch, const struct vb__received *received)
+static unsigned on_packet(struct vb_channel *ch, struct vb__received *received,
+			  const struct vb__packet *packet)
 {
-	struct vb__packet packet;
 	unsigned news = 0;
 
-	if (!vb__packet_decode(&packet, received->bytes, received->filled))
-		return violated(ch, "a packet makes no sense") | repost(ch, received);
 	ch->counters.packets_received++;
 	ch->silent = false;
-	if (!vb__credits_returned(&ch->credits, packet.credits, packet.seen))
+	if (!vb__credits_returned(&ch->credits, packet->credits, packet->seen))
 		return violated(ch, "more credits were returned than given") | repost(ch, received);
-	if (packet.credits)
+	if (packet->credits)
 		news |= VB__NEWS_ROOM;
-	if (packet.kind == VB__PACKET_DATA && packet.flags & VB__PACKET_NOTICE)
+	if (packet->kind == VB__PACKET_DATA && packet->flags & VB__PACKET_NOTICE)
 		return news | on_notice(ch, received, vb__notice_number(received->bytes));
-	if (packet.kind == VB__PACKET_DATA)
-		return news | on_data(ch, received, packet.payload);
-	news |= on_control(ch, packet.kind);
+	if (packet->kind == VB__PACKET_DATA)
+		return news | on_data(ch, received, packet);
+	news |= on_control(ch, packet->kind);
 	return news | repost(ch, received);
 }
 
-/* One message without a trailer: it gets the one that it would have had. */
-static unsigned on_bare_message(struct vb_channel *ch, struct vb__received *received, uint32_t imm)
+/* Of a single message without a trailer the immediate data tells the rest. */
+static bool decode(struct vb_channel *ch, const struct vb__received *received,
+		   const struct vb__completion *c, struct vb__packet *packet)
 {
-	size_t room = received->arrival ? received->arrival->room : ch->rx.room;
-	size_t len = received->filled;
-	struct vb__packet packet;
-
-	if (len > room - VB__PACKET_TRAILER ||
-	    !vb__packet_from_immediate(&packet, imm, len, ch->credits.confirmed))
-		return violated(ch, "a packet makes no sense") | repost(ch, received);
-	vb__packet_encode(received->bytes + len, &packet);
-	received->filled = len + VB__PACKET_TRAILER;
-	return on_packet(ch, received);
+	if (c->has_imm)
+		return vb__packet_from_immediate(packet, c->imm, c->len, ch->credits.confirmed);
+	return vb__packet_decode(packet, received->bytes, c->len);
 }
 
 /* Also if it failed or was flushed: the buffers are free all the same. */
@@ -178,7 +173,7 @@ static unsigned on_sent(struct vb_channel *ch, uint64_t id, bool well)
 
 static struct vb__received received_by(struct vb_channel *ch, const struct vb__completion *c)
 {
-	struct vb__received received = { .filled = c->len };
+	struct vb__received received = { .bytes = NULL };
 
 	if (c->arrival) {
 		received.arrival = c->arrival;
@@ -193,6 +188,7 @@ static struct vb__received received_by(struct vb_channel *ch, const struct vb__c
 static unsigned on_completion(struct vb_channel *ch, const struct vb__completion *c)
 {
 	struct vb__received received;
+	struct vb__packet packet;
 
 	if (c->kind == VB__OP_SEND || c->kind == VB__OP_SEND_IMM)
 		return on_sent(ch, c->id, c->status == VB_OK) | (c->status ? VB__NEWS_STATE : 0);
@@ -201,11 +197,11 @@ static unsigned on_completion(struct vb_channel *ch, const struct vb__completion
 	if (c->status != VB_OK)
 		return VB__NEWS_STATE;
 	received = received_by(ch, c);
-	if (c->has_imm && !c->by_write)
-		return on_bare_message(ch, &received, c->imm);
-	if (c->has_imm)
+	if (c->has_imm && c->by_write)
 		return on_immediate(ch, &received, c->imm);
-	return on_packet(ch, &received);
+	if (!decode(ch, &received, c, &packet))
+		return violated(ch, "a packet makes no sense") | repost(ch, &received);
+	return on_packet(ch, &received, &packet);
 }
 
 /* The endpoint is down and all that had arrived is handled. */
@@ -222,30 +218,30 @@ static unsigned on_down(struct vb_channel *ch)
 	return VB__NEWS_STATE;
 }
 
-static unsigned poll_all(struct vb_channel *ch)
+static unsigned take(struct vb_channel *ch, const struct vb__completion *done, int n)
 {
-	struct vb__completion done[BATCH];
 	unsigned news = 0;
-	bool was_down;
-	int n;
 
-	/* Once it is down, all that had arrived before is taken: one more look, to be sure. */
-	do {
-		was_down = ch->ep->state == VB__EP_DOWN;
-		n = vb__ep_poll(ch->ep, done, BATCH);
-		for (int i = 0; i < n; i++)
-			news |= on_completion(ch, &done[i]);
-	} while (n == BATCH || (ch->ep->state == VB__EP_DOWN && (n || !was_down)));
-	if (was_down)
-		news |= on_down(ch);
+	for (int i = 0; i < n; i++)
+		news |= on_completion(ch, &done[i]);
 	return news;
 }
 
-unsigned vb__channel_progress(struct vb_channel *ch)
+/* What follows from the `n` that a poll has found, and all further ones that are there. */
+static unsigned follow_up(struct vb_channel *ch, struct vb__completion *done, int n,
+			  enum vb__ep_state before)
 {
-	enum vb__ep_state before = ch->ep->state;
-	unsigned news = poll_all(ch);
+	bool was_down = before == VB__EP_DOWN;
+	unsigned news = take(ch, done, n);
 
+	/* Once it is down, all that had arrived before is taken: one more look, to be sure. */
+	while (n == BATCH || (ch->ep->state == VB__EP_DOWN && (n || !was_down))) {
+		was_down = ch->ep->state == VB__EP_DOWN;
+		n = vb__ep_poll(ch->ep, done, BATCH);
+		news |= take(ch, done, n);
+	}
+	if (was_down)
+		news |= on_down(ch);
 	if (ch->ep->state != before)
 		news |= VB__NEWS_STATE;
 	if (ch->end_to_confirm || ch->blocked_senders)
@@ -256,6 +252,19 @@ unsigned vb__channel_progress(struct vb_channel *ch)
 	if (news)
 		vb__channel_tell(ch, news);
 	return news;
+}
+
+/* Most polls find nothing, and what comes next waits for the end of this one. */
+unsigned vb__channel_progress(struct vb_channel *ch)
+{
+	struct vb__completion done[BATCH];
+	enum vb__ep_state before = ch->ep->state;
+	int n = vb__ep_poll(ch->ep, done, BATCH);
+
+	if (n == 0 && before == VB__EP_UP && ch->ep->state == before && !ch->end_to_confirm &&
+	    !ch->blocked_senders)
+		return 0;
+	return follow_up(ch, done, n, before);
 }
 
 /* Another thread is waiting for the lock, or may wake up with a need for it. */

@@ -65,21 +65,18 @@ static bool take_message(struct vb_channel *ch, const uint8_t **message, size_t 
 {
 	struct vb__inbox *in = &ch->inbox;
 	const struct vb__received *received = first(ch);
-	struct vb__packet packet;
 
-	if (!vb__packet_decode(&packet, received->bytes, received->filled))
-		return false;
-	if (!(packet.flags & VB__PACKET_FRAMED)) {
+	if (!received->framed) {
 		*message = received->bytes;
-		*len = packet.payload;
+		*len = received->payload;
 		*last = true;
 		return true;
 	}
-	if (!vb__frame_next(received->bytes, packet.payload, &in->at, message, len))
+	if (!vb__frame_next(received->bytes, received->payload, &in->at, message, len))
 		return false;
 	in->taken++;
-	*last = in->taken == packet.messages;
-	return !*last || in->at == packet.payload;
+	*last = in->taken == received->messages;
+	return !*last || in->at == received->payload;
 }
 
 /* Gives the next message out of the inbox, which is not empty. */

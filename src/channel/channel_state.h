@@ -25,8 +25,10 @@ enum vb__news {
 
 /* A received packet: in a slot of the channel's own, or come through the endpoint's pool. */
 struct vb__received {
-	uint8_t *bytes; /* NULL: none */
-	size_t filled;
+	uint8_t *bytes;	   /* NULL: none */
+	uint32_t payload;  /* so many of them are messages */
+	uint32_t messages; /* in frames, or a single one without */
+	bool framed;
 	struct vb__slot *slot;
 	struct vb__arrival *arrival;
 };

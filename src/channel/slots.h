@@ -12,7 +12,7 @@
 struct vb__slot {
 	struct vb__slot *next_free;
 	uint8_t *bytes;
-	size_t filled; /* payload copied here to be sent; or a received packet, trailer included */
+	size_t filled; /* payload copied here to be sent */
 	unsigned number;
 	int64_t serial; /* of a data packet being sent */
 };

@@ -145,7 +145,6 @@ struct vb__pool {
 /* What came through a pool. It goes back by vb__pool_give_back. */
 struct vb__arrival {
 	uint8_t *bytes;
-	size_t room; /* from there on, for what came and a little more */
 };
 
 struct vb__pool_attr {

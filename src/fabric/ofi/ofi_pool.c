@@ -266,9 +266,7 @@ static int open_memory(struct ofi_ep *ep, struct vb_error *err)
 	if (share->memory == MAP_FAILED)
 		return vb__fail_errno(err, FI_ENOMEM, "mmap", "message buffers");
 	for (unsigned i = 0; i < receives; i++)
-		share->slots[i] =
-			(struct ofi_arrival){ { share->memory + i * stride, share->pool->room },
-					      ep };
+		share->slots[i] = (struct ofi_arrival){ { share->memory + i * stride }, ep };
 	return 0;
 }
 

@@ -67,7 +67,7 @@ static int open_memory(struct verbs_pool *pool, struct vb_error *err)
 	if (pool->memory == MAP_FAILED || !pool->slots)
 		return verbs_fail(err, ENOMEM, pool->slots ? "mmap" : "calloc", NULL);
 	for (unsigned i = 0; i < pool->count; i++)
-		pool->slots[i].base = (struct vb__arrival){ pool->memory + i * stride, pool->room };
+		pool->slots[i].base = (struct vb__arrival){ pool->memory + i * stride };
 	pool->mr = ibv_reg_mr(pool->pd, pool->memory, pool->memory_bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (!pool->mr)
 		return verbs_fail_memory(err, errno, "ibv_reg_mr", pool->device,

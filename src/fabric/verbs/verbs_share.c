@@ -13,7 +13,6 @@
 #include "fabric/verbs/verbs.h"
 
 #define BATCH 16
-#define A_LITTLE_MORE 32u
 
 /* It is of no use any more: all members are to find that out. */
 static void give_up(struct verbs_pool *pool, int errnum, const char *operation)
@@ -91,11 +90,11 @@ static struct verbs_arrival *keep(struct verbs_pool *pool, struct verbs_arrival 
 
 	if (pool->posted >= pool->count / 2)
 		return slot;
-	copy = malloc(sizeof(*copy) + len + A_LITTLE_MORE);
+	copy = malloc(sizeof(*copy) + len);
 	if (!copy)
 		return slot;
 	*copy = (struct verbs_arrival){
-		.base = { .bytes = (uint8_t *)(copy + 1), .room = len + A_LITTLE_MORE },
+		.base = { .bytes = (uint8_t *)(copy + 1) },
 		.copy = true,
 	};
 	memcpy(copy->base.bytes, slot->base.bytes, len);

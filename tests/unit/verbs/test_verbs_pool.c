@@ -177,7 +177,6 @@ static void unread_messages_leave_a_pool_that_runs_low(void **state)
 	assert_int_equal(vb__ep_poll(stage.ep[0], done, 4), 4);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(done[i].len, 10);
-		assert_true(done[i].arrival->room > 10 + 16); /* for a trailer behind it */
 		vb__pool_give_back(stage.pools, done[i].arrival);
 	}
 	tear_down(&stage);
