@@ -53,10 +53,15 @@ cpu_seconds() {
 	{ time "$@" 2>&3; } 3>&2 2> "$file"
 }
 
+# For each the target is new. Else who overwrites it would have its pages at once, and only ours, which keeps what was there until all has come,
+# would need fresh ones.
+make_new() { [ ! -f "$1" ] || rm "$1"; }
+
 # once NAME IN OUT: prints "GB/s cpu-seconds-per-GiB"
 once() {
 	local name=$1 in=$2 out=$3 start end pid
 	peer_out=$out
+	make_new "$out"
 	cpu_seconds "$pipe_dir/recv.cpu" eval "(${name}_recv '$out')" &
 	pid=$!
 	until listening; do sleep 0.01; done
@@ -131,7 +136,9 @@ pipe_memory() {
 bare_pipe() { cat "$pipe_dir/data" | cat > /dev/null; }
 bare_cp() { cp "$pipe_dir/data" "$pipe_dir/out"; }
 timed() {
-	local start=$EPOCHREALTIME
+	local start
+	make_new "$pipe_dir/out"
+	start=$EPOCHREALTIME
 	"$1"
 	awk -v s="$start" -v e="$EPOCHREALTIME" -v mib="$pipe_mib" 'BEGIN {printf "%.3f\n", mib * 1048576 / (e - s) / 1e9}'
 }
