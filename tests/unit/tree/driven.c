@@ -73,6 +73,7 @@ void driven_note_offers(struct driven *d)
 	d->offers_offset += d->block.length;
 	while (at < d->block.length) {
 		assert_true(vb__offer_decode(&offer, d->buffer, d->block.length, &at));
+		d->directories += offer.kind == VB__OFFER_DIRECTORY;
 		d->listed += offer.kind == VB__OFFER_LISTED;
 		d->missed += offer.kind == VB__OFFER_MISSED;
 		if (offer.kind == VB__OFFER_LISTED || offer.kind == VB__OFFER_MISSED)
@@ -83,12 +84,24 @@ void driven_note_offers(struct driven *d)
 	}
 }
 
+static void take_more_offers(struct driven *d)
+{
+	driven_take(d, VB__BLOCK_OFFERS);
+	driven_note_offers(d);
+}
+
+void driven_take_first_offers(struct driven *d, uint32_t number)
+{
+	while (d->last_number < number)
+		take_more_offers(d);
+	assert_int_equal(d->last_number, number);
+}
+
 void driven_take_offers(struct driven *d, uint32_t number)
 {
-	while (d->last_number < number) {
-		driven_take(d, VB__BLOCK_OFFERS);
-		driven_note_offers(d);
-	}
+	driven_take_first_offers(d, number);
+	while (d->listed < d->directories)
+		take_more_offers(d);
 	assert_int_equal(d->last_number, number);
 }
 

@@ -23,7 +23,7 @@ struct driven {
 	struct vb__block block;
 	uint64_t offers_offset;
 	uint32_t last_number;
-	unsigned listed, missed;
+	unsigned directories, listed, missed;
 	struct vb__offer last_file; /* its slices are not valid */
 };
 
@@ -43,7 +43,10 @@ void driven_take(struct driven *d, uint32_t flags);
 /* The block at hand holds offers: they are checked and counted. */
 void driven_note_offers(struct driven *d);
 
-/* Takes offers until so many entries were told. */
+/* Takes the first offers, until so many entries were told. */
+void driven_take_first_offers(struct driven *d, uint32_t number);
+
+/* Takes all offers: so many entries, and the end of each directory, which may come in a block of its own. */
 void driven_take_offers(struct driven *d, uint32_t number);
 
 int driven_hear(struct driven *d, struct vb__answer answer);
