@@ -294,6 +294,26 @@ static int index_of(const char *const *names, const char *text, uint64_t *index)
 	return -1;
 }
 
+int flag_fabric_named(const char *name, enum vb_fabric *fabric)
+{
+	uint64_t found;
+
+	if (index_of(fabrics, name, &found) != 0)
+		return -1;
+	*fabric = (enum vb_fabric)found;
+	return 0;
+}
+
+int flag_wireup_named(const char *name, enum vb_wireup *wireup)
+{
+	uint64_t found;
+
+	if (index_of(wireups, name, &found) != 0)
+		return -1;
+	*wireup = (enum vb_wireup)found;
+	return 0;
+}
+
 bool flag_is_optional(const struct flag *flag)
 {
 	return flag->value && *flag->value == '[';

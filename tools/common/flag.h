@@ -49,4 +49,8 @@ bool flag_is_optional(const struct flag *flag);
 /* Stores a value, NULL if none was given; -1 if it is not what is wanted. */
 int flag_set(const struct flag *flag, struct arguments *arguments, const char *text);
 
+/* What --fabric and --wireup take, for rdinfo, which has options of its own; -1 if nothing has that name. */
+int flag_fabric_named(const char *name, enum vb_fabric *fabric);
+int flag_wireup_named(const char *name, enum vb_wireup *wireup);
+
 #endif

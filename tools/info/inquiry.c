@@ -12,6 +12,7 @@
 
 #include "common/console.h"
 #include "common/exit_code.h"
+#include "common/flag.h"
 #include "common/quantity.h"
 #include "info/trial.h"
 
@@ -126,22 +127,14 @@ static int print_version(void)
 
 static int set_fabric(struct inquiry *i, const char *name)
 {
-	if (!strcmp(name, "verbs"))
-		i->options.fabric = VB_FABRIC_VERBS;
-	else if (!strcmp(name, "ofi"))
-		i->options.fabric = VB_FABRIC_OFI;
-	else if (strcmp(name, "auto") != 0)
+	if (flag_fabric_named(name, &i->options.fabric) != 0)
 		return misused("--fabric: '%.100s' is not verbs, ofi or auto", name);
 	return -1;
 }
 
 static int set_wireup(struct inquiry *i, const char *name)
 {
-	if (!strcmp(name, "cm"))
-		i->options.wireup = VB_WIREUP_CM;
-	else if (!strcmp(name, "tcp"))
-		i->options.wireup = VB_WIREUP_TCP;
-	else if (strcmp(name, "auto") != 0)
+	if (flag_wireup_named(name, &i->options.wireup) != 0)
 		return misused("--wireup: '%.100s' is not cm, tcp or auto", name);
 	return -1;
 }
