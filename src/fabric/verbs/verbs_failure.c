@@ -144,8 +144,8 @@ static const char *wc_hint(enum ibv_wc_status status)
 		return "the buffer is not, or no longer, registered for this connection";
 	case IBV_WC_LOC_LEN_ERR:
 		return "the message is larger than the receive that was posted for it";
-	default:
-		return NULL;
+	default: /* siw calls a send into a connection that just ended LOC_QP_OP_ERR */
+		return hint_for(VB_ERR_LOST);
 	}
 }
 

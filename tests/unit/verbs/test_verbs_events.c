@@ -302,7 +302,8 @@ static const struct wc_case {
 	{ IBV_WC_REM_INV_REQ_ERR, VB_ERR_REMOTE_ACCESS, { "grant", "range" } },
 	{ IBV_WC_LOC_PROT_ERR, VB_ERR_LOST, { "registered", "buffer" } },
 	{ IBV_WC_LOC_LEN_ERR, VB_ERR_TOO_BIG, { "larger", "receive" } },
-	{ IBV_WC_LOC_QP_OP_ERR, VB_ERR_LOST, { "", "" } },
+	{ IBV_WC_LOC_QP_OP_ERR, VB_ERR_LOST, { "peer", "link" } },
+	{ IBV_WC_GENERAL_ERR, VB_ERR_LOST, { "peer", "link" } },
 };
 
 static void failed_completion_brings_down_with_its_status_and_a_hint(void **state)
