@@ -151,31 +151,39 @@ static void pause_unlocked(struct vb_dgram *dgram)
 	pthread_mutex_lock(&dgram->lock);
 }
 
+/* A try that the deadline cuts short says less than a no that came before it. */
+static void keep_more_telling(struct vb_error *why, const struct vb_error *latest)
+{
+	if (latest->code != VB_ERR_TIMEOUT || why->code == VB_OK)
+		*why = *latest;
+}
+
 /* Lock held, but while waiting. */
 static int ask_until(struct vb_dgram *dgram, const struct vb__address *at, int count,
 		     uint64_t deadline_ns, struct vb_dgram_peer *peer, struct vb_error *err)
 {
+	struct vb_error why = { .code = VB_OK };
+
 	for (;;) {
-		struct vb_error why = { .code = VB_OK };
 		int rc = VB_ERR_UNREACHABLE;
 
 		for (int i = 0; i < count; i++) {
 			uint64_t until = vb__now_ns() + vb__ms(ONE_OF_SEVERAL_MS);
+			struct vb_error latest = { .code = VB_OK };
 
-			vb__error_clear(&why);
 			rc = ask(dgram, &at[i],
 				 count > 1 && until < deadline_ns ? until : deadline_ns, peer,
-				 &why);
+				 &latest);
+			if (rc)
+				keep_more_telling(&why, &latest);
 			if (rc == 0 || !is_worth_another_try(rc))
 				break;
 		}
 		if (rc == 0)
 			return 0;
 		if (!is_worth_another_try(rc) || dgram->settings.listener_is_up ||
-		    vb__now_ns() + vb__ms(AGAIN_MS) >= deadline_ns) {
-			vb__fail_again(err, &why);
-			return rc;
-		}
+		    vb__now_ns() + vb__ms(AGAIN_MS) >= deadline_ns)
+			return vb__fail_again(err, &why);
 		pause_unlocked(dgram);
 	}
 }

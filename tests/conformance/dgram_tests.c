@@ -358,20 +358,21 @@ static void nobody_server(struct side *side)
 static void nobody_client(struct side *side)
 {
 	struct vb_dgram_options options = with(side, 0, false);
+	bool told = strcmp(side->fabric, "ofi"); /* libfabric hears nothing; rdma_cm, a no */
 	struct vb_dgram *dgram = NULL;
 	struct vb_dgram_peer *peer;
 	struct timespec began, ended;
 	struct vb_error err;
 
 	await_step(side, 0);
-	options.connection.connect_timeout_ms = 300;
+	options.connection.connect_timeout_ms = told ? 2000 : 300; /* the first may be slow */
 	if (vb_dgram_open(side->address, "0", &options, &dgram, &err) == VB_ERR_UNSUPPORTED)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	CHECK_EQ(vb_dgram_resolve(dgram, side->address, port_there(side), &peer, &err),
-		 strcmp(side->fabric, "ofi") ? VB_ERR_REFUSED : VB_ERR_TIMEOUT);
+		 told ? VB_ERR_REFUSED : VB_ERR_TIMEOUT);
 	clock_gettime(CLOCK_MONOTONIC, &ended);
-	CHECK(ended.tv_sec - began.tv_sec < 3);
+	CHECK(ended.tv_sec - began.tv_sec < 6);
 	CHECK(strstr(err.cause, "nobody"));
 	vb_dgram_close(dgram);
 }
