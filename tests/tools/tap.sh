@@ -19,7 +19,7 @@ trap 'exit 143' TERM HUP
 unset VB_FABRIC VB_WIREUP VB_DEVICE LD_LIBRARY_PATH # meson test sets the last, to the build under test
 
 skip() { echo "$*"; exit 77; }
-fail() { echo "failed: $*"; exit 1; }
+fail() { echo "failed: $*" >&2; exit 1; }
 
 # await SECONDS COMMAND...: until it succeeds
 await() {
