@@ -15,6 +15,7 @@
 
 #include "core/failure.h"
 #include "tree/filter.h"
+#include "tree/top.h"
 #include "tree/walk_state.h"
 
 /* So many directories are being read at once. */
@@ -321,54 +322,14 @@ static int descend(struct vb__walker *w)
 	return rc;
 }
 
-/* One of the user's paths, taken apart: `dir` and `name` in it. */
-struct top {
-	char *dir;
-	const char *name;
-	bool contents; /* not itself */
-	bool slash;    /* it ended with one */
-};
-
-static int take_apart(const char *path, struct top *top)
-{
-	size_t len = strlen(path);
-	char *copy = malloc(len + 3), *slash;
-
-	if (!copy)
-		return VB_ERR_NOMEM;
-	memcpy(copy, path, len + 1);
-	for (; len > 1 && copy[len - 1] == '/'; len--)
-		top->slash = true;
-	copy[len] = '\0';
-	slash = strrchr(copy, '/');
-	top->dir = copy;
-	top->name = slash ? slash + 1 : copy;
-	top->contents = !*top->name || strcmp(top->name, ".") == 0 || strcmp(top->name, "..") == 0;
-	if (!len || top->contents) {
-		top->name = ".";
-	} else if (!slash) {
-		memmove(copy + 2, copy, len + 1);
-		memcpy(copy, ".", 2);
-		top->name = copy + 2;
-	} else if (slash == copy) {
-		/* In the root: its slash is needed, and the name moves out of the way. */
-		memmove(copy + 2, copy + 1, len);
-		copy[1] = '\0';
-		top->name = copy + 2;
-	} else {
-		*slash = '\0';
-	}
-	return 0;
-}
-
-static int start(struct vb__walker *w, const struct top *top)
+static int start(struct vb__walker *w, const struct vb__top *top)
 {
 	struct vb__dir_facts facts = { .name = top->dir, .follow = true };
 	struct vb__dir *dir = vb__dir_add(w->walk->dirs, &facts);
 	struct vb__spot spot = {
 		.dir = dir,
 		.name = top->name,
-		.shown = top->contents ? "" : top->name,
+		.shown = vb__top_shown(top),
 		.top = true,
 		.follow = top->slash || !(w->walk->options->keep & VB_KEEP_SYMLINKS),
 	};
@@ -393,12 +354,10 @@ static int walk_all(struct vb__walker *w)
 	int rc = push_name(w, "");
 
 	for (size_t i = 0; i < w->walk->path_count && rc == 0; i++) {
-		struct top top = { .dir = NULL };
+		struct vb__top top;
 
-		rc = take_apart(w->walk->paths[i], &top);
-		if (rc == 0)
-			rc = start(w, &top);
-		free(top.dir);
+		rc = vb__top_open(&top, w->walk->paths[i]) ? start(w, &top) : VB_ERR_NOMEM;
+		vb__top_close(&top);
 	}
 	return rc;
 }
