@@ -19,6 +19,8 @@
 /* What the kernel gives at most, each. */
 #define NAMES_MAX (64u << 10)
 #define VALUE_MAX (64u << 10)
+#define NAMES_FEW 1024u
+#define VALUE_SMALL 1024u
 
 /* How the entry is reached. */
 struct way {
@@ -39,6 +41,21 @@ static ssize_t get(const struct way *a, const char *name, void *to, size_t room)
 	if (a->fd >= 0)
 		return fgetxattr(a->fd, name, to, room);
 	return a->follow ? getxattr(a->path, name, to, room) : lgetxattr(a->path, name, to, room);
+}
+
+/* Most have few or none, and the kernel takes as much memory as it is offered room. */
+static ssize_t list_names(const struct way *a, char *to)
+{
+	ssize_t n = list(a, to, NAMES_FEW);
+
+	return n < 0 && errno == ERANGE ? list(a, to, NAMES_MAX) : n;
+}
+
+static ssize_t get_value(const struct way *a, const char *name, void *to)
+{
+	ssize_t n = get(a, name, to, VALUE_SMALL);
+
+	return n < 0 && errno == ERANGE ? get(a, name, to, VALUE_MAX) : n;
 }
 
 static bool begins(const char *name, const char *with)
@@ -68,7 +85,7 @@ static bool have_buffers(struct vb__xattr_reader *r)
 static int add(struct vb__xattr_reader *r, const struct way *a, const char *name)
 {
 	struct vb__xattr xattr = { .value.data = r->value };
-	ssize_t n = get(a, name, r->value, VALUE_MAX);
+	ssize_t n = get_value(a, name, r->value);
 	size_t len;
 
 	if (n < 0) /* one that has just gone is none */
@@ -84,7 +101,7 @@ static int add(struct vb__xattr_reader *r, const struct way *a, const char *name
 
 static int read_all(struct vb__xattr_reader *r, const struct way *a, struct vb__slice *run)
 {
-	ssize_t n = list(a, r->names, NAMES_MAX);
+	ssize_t n = list_names(a, r->names);
 	int errnum = 0;
 
 	if (n < 0)
