@@ -149,6 +149,44 @@ int vb_tree_copy(const char *const *paths, size_t path_count, const char *target
 		 const struct vb_tree_options *options, const struct vb_transfer_options *transfer,
 		 struct vb_tree_report *report, struct vb_error *err);
 
+/*
+ * What a tree comes to, in few bytes. Where both sides come to the same, a transfer with these options
+ * would copy, change and delete nothing: it would find `bytes` and count `entries` as unchanged. So two
+ * who can talk to each other need no session to find that out. Where they differ, or a side cannot
+ * tell, only a transfer can.
+ */
+#define VB_TREE_KEY_BYTES 192u
+
+struct vb_tree_sum {
+	uint8_t digest[16];
+	uint64_t entries, bytes;
+};
+
+/* What is summed up, and how. */
+struct vb_tree_scope {
+	/* As given to vb_session_send_tree. */
+	const char *const *paths;
+	size_t path_count;
+
+	/* As given to vb_session_receive_tree: what stands there of the paths is summed up, whatever is
+	 * at the paths themselves. NULL: what is at the paths. */
+	const char *target;
+
+	/* VB_TREE_KEY_BYTES of chance, for this once and the same at both sides: without, somebody
+	 * could make files whose sum hides a change. */
+	const uint8_t *key;
+
+	int stop_fd; /* as in struct vb_transfer_options; 0: none */
+};
+
+/*
+ * Walks through all of it; changes nothing. The options are those of the transfer, and `select` must be
+ * VB_SELECT_CHANGED. Any number of threads. VB_ERR_UNSUPPORTED, or VB_ERR_IO for the target: this side
+ * cannot tell, because something is missing, cannot be read or is left from an earlier try.
+ */
+int vb_tree_sum(const struct vb_tree_scope *scope, const struct vb_tree_options *options,
+		struct vb_tree_sum *sum, struct vb_error *err);
+
 #ifdef __cplusplus
 }
 #endif
