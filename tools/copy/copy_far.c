@@ -21,6 +21,21 @@ static bool hear_invitation(struct copy_far *side, struct unpack *unpack)
 	return true;
 }
 
+static bool hear_glimpse(struct copy_far *side, struct unpack *unpack)
+{
+	struct glimpse glimpse;
+
+	glimpse_unpack(unpack, &glimpse);
+	if (!unpack_end(unpack))
+		return false;
+	pthread_mutex_lock(&side->far.lock);
+	side->glimpse = glimpse;
+	side->looked = true;
+	pthread_mutex_unlock(&side->far.lock);
+	far_tell(&side->far);
+	return true;
+}
+
 static bool hear_ending(struct copy_far *side, struct unpack *unpack)
 {
 	struct ending ending = { .phase = PHASE_CHECK };
@@ -78,6 +93,8 @@ static bool hear(void *arg, const struct frame *frame)
 	switch (frame->kind) {
 	case FRAME_INVITATION:
 		return hear_invitation(side, &unpack);
+	case FRAME_GLIMPSE:
+		return hear_glimpse(side, &unpack);
 	case FRAME_EVENT:
 		return hear_event(side, &unpack);
 	case FRAME_PROGRESS:
@@ -120,7 +137,7 @@ void copy_far_order(struct copy_far *side, const struct order *order)
 	struct pack pack = { 0 };
 
 	pthread_mutex_lock(&side->far.lock);
-	side->invited = side->ended = side->moved = false;
+	side->invited = side->ended = side->looked = side->moved = false;
 	pthread_mutex_unlock(&side->far.lock);
 	order_pack(&pack, order);
 	far_order(&side->far, &pack);
@@ -146,6 +163,18 @@ bool copy_far_has_invited(struct copy_far *side, struct invitation *invitation)
 		*invitation = side->invitation;
 	pthread_mutex_unlock(&side->far.lock);
 	return invited;
+}
+
+bool copy_far_has_looked(struct copy_far *side, struct glimpse *glimpse)
+{
+	bool looked;
+
+	pthread_mutex_lock(&side->far.lock);
+	looked = side->looked;
+	if (looked)
+		*glimpse = side->glimpse;
+	pthread_mutex_unlock(&side->far.lock);
+	return looked;
 }
 
 bool copy_far_has_ended(struct copy_far *side, struct ending *ending)

@@ -130,11 +130,18 @@ no_memory:
 	trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
 }
 
+static void begin(const struct duty *duty, struct ending *ending)
+{
+	ending->phase = PHASE_TRANSFER;
+	if (duty->begins)
+		duty->begins(duty->arg);
+}
+
 static void move(const struct duty *duty, struct vb_session *session, struct ending *ending)
 {
 	const char *cipher;
 
-	ending->phase = PHASE_TRANSFER;
+	begin(duty, ending);
 	snprintf(ending->peer, sizeof(ending->peer), "%s", vb_session_peer(session));
 	if (duty->order->stream)
 		move_stream(duty, session, ending);
@@ -224,7 +231,7 @@ void duty_run(const struct duty *duty, struct ending *ending)
 {
 	*ending = (struct ending){ .phase = PHASE_CHECK };
 	if (duty->order->role == ROLE_COPY) {
-		ending->phase = PHASE_TRANSFER;
+		begin(duty, ending);
 		move_tree(duty, NULL, ending);
 	} else if (duty->order->connects) {
 		to_door(duty, ending);

@@ -19,6 +19,7 @@ struct duty {
 	void *arg;
 	void (*invite)(void *arg, const struct invitation *invitation); /* the door is open */
 	void (*say)(void *arg, const char *text);			/* a note */
+	void (*begins)(void *arg); /* files will be read or written from now on */
 	vb_tree_event_fn event;
 	vb_tree_event_fn missing; /* of the paths in a list; nobody else can tell that */
 	vb_progress_fn progress;

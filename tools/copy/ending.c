@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Endings and events. Texts stay as they came: whoever prints them makes them harmless. */
+/* Endings, events and glimpses. Texts stay as they came: whoever prints them makes them harmless. */
 #include "copy/ending.h"
 
 #include <string.h>
@@ -38,6 +38,22 @@ void ending_unpack(struct unpack *unpack, struct ending *ending)
 	unpack_text(unpack, ending->peer, sizeof(ending->peer));
 	unpack_text(unpack, ending->description, sizeof(ending->description));
 	unpack_text(unpack, ending->cipher, sizeof(ending->cipher));
+}
+
+void glimpse_pack(struct pack *pack, const struct glimpse *glimpse)
+{
+	pack_number(pack, glimpse->known, 1);
+	pack_data(pack, glimpse->sum.digest, sizeof(glimpse->sum.digest));
+	pack_number(pack, glimpse->sum.entries, 8);
+	pack_number(pack, glimpse->sum.bytes, 8);
+}
+
+void glimpse_unpack(struct unpack *unpack, struct glimpse *glimpse)
+{
+	glimpse->known = unpack_bool(unpack);
+	unpack_data(unpack, glimpse->sum.digest, sizeof(glimpse->sum.digest));
+	glimpse->sum.entries = unpack_number(unpack, 8);
+	glimpse->sum.bytes = unpack_number(unpack, 8);
 }
 
 void event_pack(struct pack *pack, const struct vb_tree_event *event)

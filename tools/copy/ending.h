@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Endings and events: what the far side of a copy says in frames about files. Pure. */
+/* Endings, events and glimpses: what the far side of a copy says in frames about files. Pure. */
 #ifndef TOOLS_ENDING_H
 #define TOOLS_ENDING_H
 
@@ -26,11 +26,19 @@ struct happening {
 	struct vb_error failure;
 };
 
+/* What a side has seen of its tree. */
+struct glimpse {
+	bool known; /* the sum is */
+	struct vb_tree_sum sum;
+};
+
 void ending_pack(struct pack *pack, const struct ending *ending);
+void glimpse_pack(struct pack *pack, const struct glimpse *glimpse);
 void event_pack(struct pack *pack, const struct vb_tree_event *event);
 
 /* These take what they want off the front; whether it was well-formed, unpack_end tells. */
 void ending_unpack(struct unpack *unpack, struct ending *ending);
+void glimpse_unpack(struct unpack *unpack, struct glimpse *glimpse);
 void event_unpack(struct unpack *unpack, struct happening *happening);
 
 #endif

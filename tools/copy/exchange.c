@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -169,6 +170,75 @@ static bool hear_out(const struct copier *c, struct copy_far *far, struct ending
 	return false;
 }
 
+/* ---- Nothing to do ---- */
+
+static void wake(void *arg, const struct glimpse *seen)
+{
+	const struct copier *c = arg;
+
+	(void)seen;
+	event_raise(c->news);
+}
+
+void exchange_begin(struct copier *c)
+{
+	bool from = c->job->from->kind == OPERAND_REMOTE;
+	bool to = c->jobs->target.kind == OPERAND_REMOTE;
+
+	if (from == to || !make_order(&c->glanced, c, from ? ROLE_RECEIVE : ROLE_SEND, false) ||
+	    !glance_is_for(&c->glanced) ||
+	    getrandom(c->glanced.glance_key, VB_TREE_KEY_BYTES, 0) != VB_TREE_KEY_BYTES)
+		return;
+	c->glanced.glances = true;
+	glance_begin(&c->glance, &c->glanced, wake, c);
+}
+
+void exchange_end(struct copier *c)
+{
+	glance_end(&c->glance);
+	order_free(&c->glanced);
+}
+
+/* There is no more to be learned by looking; who is quicker to connect is not held up by it. */
+static bool has_compared(struct copy_far *far)
+{
+	struct glimpse ours, theirs;
+
+	return has_answered(far) || (copy_far_has_looked(far, &theirs) &&
+				     (!theirs.known || glance_has_seen(far->glance, &ours)));
+}
+
+static bool is_same(const struct glimpse *a, const struct glimpse *b)
+{
+	return a->known && b->known && a->sum.entries == b->sum.entries &&
+	       a->sum.bytes == b->sum.bytes &&
+	       memcmp(a->sum.digest, b->sum.digest, sizeof(a->sum.digest)) == 0;
+}
+
+/* The far side has its order. Is all as it should be? Then this is the ending, and the far side not needed. */
+static bool nothing_to_do(struct copier *c, struct copy_far *far, struct ending *ending)
+{
+	struct glimpse ours, theirs;
+	int64_t began = now_ms();
+	bool same;
+
+	far->glance = &c->glance;
+	await(c, far, NULL, has_compared, -1);
+	same = glance_has_seen(&c->glance, &ours) && copy_far_has_looked(far, &theirs) &&
+	       is_same(&ours, &theirs) && !interrupt_seen();
+	glance_end(&c->glance);
+	c->glanced.glances = false; /* once is enough */
+	if (!same)
+		return false;
+	ending->phase = PHASE_TRANSFER;
+	ending->report.unchanged = ours.sum.entries;
+	ending->report.bytes = ours.sum.bytes;
+	ending->report.elapsed_ns = (uint64_t)(now_ms() - began) * 1000000;
+	listing_begin(c->listing, -1);
+	listing_end(c->listing, ending);
+	return true;
+}
+
 /* ---- This host and a far side ---- */
 
 static void say_note(void *arg, const char *text)
@@ -200,6 +270,21 @@ static void run_here(const struct copier *c, const struct order *order, struct c
 	listing_end(c->listing, ending);
 }
 
+/* By the data connection that the far side offers. */
+static bool meet(struct copier *c, struct copy_far *far, struct order *here, struct ending *ending)
+{
+	await(c, far, NULL, has_answered, -1);
+	here->connects = true;
+	if (copy_far_has_invited(far, &here->invitation)) {
+		run_here(c, here, far, ending);
+		return hear_out(c, far, ending);
+	}
+	if (copy_far_has_ended(far, ending))
+		return true;
+	say_gone(far, ending);
+	return false;
+}
+
 static bool with_far(struct copier *c, struct copy_far *far, enum role far_role, bool tunnelled,
 		     struct ending *ending)
 {
@@ -210,15 +295,11 @@ static bool with_far(struct copier *c, struct copy_far *far, enum role far_role,
 	    !make_order(&here, c, far_role == ROLE_SEND ? ROLE_RECEIVE : ROLE_SEND, tunnelled)) {
 		trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
 	} else {
+		there.glances = c->glanced.glances && !tunnelled;
+		memcpy(there.glance_key, c->glanced.glance_key, sizeof(there.glance_key));
 		copy_far_order(far, &there);
-		await(c, far, NULL, has_answered, -1);
-		here.connects = true;
-		if (copy_far_has_invited(far, &here.invitation)) {
-			run_here(c, &here, far, ending);
-			usable = hear_out(c, far, ending);
-		} else if (!(usable = copy_far_has_ended(far, ending))) {
-			say_gone(far, ending);
-		}
+		usable = (there.glances && nothing_to_do(c, far, ending)) ||
+			 meet(c, far, &here, ending);
 	}
 	order_free(&there);
 	order_free(&here);

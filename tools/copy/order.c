@@ -17,7 +17,8 @@ enum {
 	ORDER_TELL_ALL = 256,
 	ORDER_FSYNC = 512,
 	ORDER_TELLS = 1024,
-	ORDER_ALL = 2047,
+	ORDER_GLANCES = 2048,
+	ORDER_ALL = 4095,
 };
 
 static unsigned flags_of(const struct order *order)
@@ -29,7 +30,8 @@ static unsigned flags_of(const struct order *order)
 	       (order->tree.no_resume ? ORDER_NO_RESUME : 0) |
 	       (order->tree.into_directory ? ORDER_INTO_DIRECTORY : 0) |
 	       (order->tree.tell_all ? ORDER_TELL_ALL : 0) |
-	       (order->transfer.fsync ? ORDER_FSYNC : 0) | (order->tells ? ORDER_TELLS : 0);
+	       (order->transfer.fsync ? ORDER_FSYNC : 0) | (order->tells ? ORDER_TELLS : 0) |
+	       (order->glances ? ORDER_GLANCES : 0);
 }
 
 static void set_flags(struct order *order, unsigned flags)
@@ -45,6 +47,7 @@ static void set_flags(struct order *order, unsigned flags)
 	order->tree.tell_all = flags & ORDER_TELL_ALL;
 	order->transfer.fsync = flags & ORDER_FSYNC;
 	order->tells = flags & ORDER_TELLS;
+	order->glances = flags & ORDER_GLANCES;
 }
 
 void order_pack(struct pack *pack, const struct order *order)
@@ -60,6 +63,8 @@ void order_pack(struct pack *pack, const struct order *order)
 	pack_text(pack, order->target);
 	pack_list(pack, &order->rules);
 	pack_text(pack, order->device);
+	if (order->glances)
+		pack_data(pack, order->glance_key, sizeof(order->glance_key));
 	invitation_pack(pack, &order->invitation);
 }
 
@@ -78,6 +83,8 @@ bool order_unpack(struct order *order, const void *bytes, size_t len)
 	order->target = unpack_new_text(&unpack);
 	unpack_list(&unpack, &order->rules);
 	order->device = unpack_new_text(&unpack);
+	if (order->glances)
+		unpack_data(&unpack, order->glance_key, sizeof(order->glance_key));
 	invitation_unpack(&unpack, &order->invitation);
 	if (!unpack_end(&unpack) || !order->role)
 		return false;

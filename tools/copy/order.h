@@ -21,6 +21,8 @@ struct order {
 	bool tunnelled; /* by way of ssh */
 	bool tells;	/* its events and progress are wanted */
 	bool stream;	/* one file, not a tree: the other side is a pipe */
+	bool glances;	/* it first tells what its tree comes to, see glance.h; by this: */
+	uint8_t glance_key[VB_TREE_KEY_BYTES];
 	int verbosity;
 
 	struct list paths;  /* ROLE_SEND, ROLE_COPY */

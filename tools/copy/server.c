@@ -11,11 +11,14 @@
 #include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "copy/duty.h"
+#include "copy/glance.h"
 #include "remote/servant.h"
 
 struct server {
 	struct servant servant;
 	struct tunnel_slot slot;
+	struct glance glance;
+	atomic_bool busy; /* with files: it must come to an end by itself */
 
 	/* Under the servant's lock. */
 	struct order next;
@@ -74,6 +77,9 @@ static void heard(void *arg, const struct frame *frame)
 {
 	struct server *server = arg;
 
+	/* A library that is being loaded need not be waited for. */
+	if (frame->kind == FRAME_NONE && !atomic_load(&server->busy))
+		_exit(EXIT_OK);
 	if (frame->kind == FRAME_NONE)
 		servant_end(&server->servant);
 	else if (!understand(server, frame))
@@ -98,6 +104,24 @@ static void say(void *arg, const char *text)
 
 	if (server->order->verbosity >= 1)
 		servant_note(&server->servant, VB_LOG_INFO, text);
+}
+
+static void send_glimpse(void *arg, const struct glimpse *seen)
+{
+	struct server *server = arg;
+	struct pack pack = { 0 };
+
+	glimpse_pack(&pack, seen);
+	link_send_pack(&server->servant.link, FRAME_GLIMPSE, &pack);
+}
+
+/* From now on the transfer will tell. */
+static void begin_work(void *arg)
+{
+	struct server *server = arg;
+
+	atomic_store(&server->busy, true);
+	glance_end(&server->glance);
 }
 
 static void log_line(void *arg, enum vb_log_level level, const char *line)
@@ -148,6 +172,7 @@ static void carry_out(struct server *server, struct order *order)
 		.arg = server,
 		.invite = invite,
 		.say = say,
+		.begins = begin_work,
 		.event = tell_event,
 		.missing = send_event,
 		.progress = tell_progress,
@@ -161,9 +186,13 @@ static void carry_out(struct server *server, struct order *order)
 		servant_expand_home(&order->paths.item[i]);
 	servant_expand_home(&order->target);
 	server->order = order;
+	if (order->glances)
+		glance_begin(&server->glance, order, send_glimpse, server);
 	duty_run(&duty, &ending);
+	glance_end(&server->glance);
 	ending_pack(&pack, &ending);
 	link_send_pack(&server->servant.link, FRAME_ENDING, &pack);
+	atomic_store(&server->busy, false);
 }
 
 static bool take_order(struct server *server, struct order *order, bool *gone)

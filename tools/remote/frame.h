@@ -17,7 +17,7 @@
 #include "common/arguments.h"
 
 #define FRAME_HELLO_BYTES 12u
-#define FRAME_VERSION 2u
+#define FRAME_VERSION 3u
 #define FRAME_HEAD 5u
 #define FRAME_MAX (1u << 20) /* of the payload */
 
@@ -34,7 +34,8 @@ enum frame_kind {
 	FRAME_NOTE,
 	FRAME_EVENT,
 	FRAME_PROGRESS,
-	FRAME_ENDING, /* of an order; the next may come */
+	FRAME_ENDING,  /* of an order; the next may come */
+	FRAME_GLIMPSE, /* what its tree comes to; copy/glance.h */
 
 	/* Either way; copy/tunnel.h. */
 	FRAME_OPEN,

@@ -54,6 +54,30 @@ static void an_address_is_a_number(void **state)
 	free(pack.bytes);
 }
 
+static void a_glimpse_survives(void **state)
+{
+	const struct glimpse glimpse = {
+		.known = true, .sum = { .digest = { 1, 0, 255 }, .entries = 7, .bytes = UINT64_MAX }
+	};
+	struct glimpse again;
+	struct pack pack = { 0 };
+	struct unpack unpack;
+
+	(void)state;
+	glimpse_pack(&pack, &glimpse);
+	unpack = unpack_begin(pack.bytes, pack.len);
+	glimpse_unpack(&unpack, &again);
+	assert_true(unpack_end(&unpack));
+	assert_true(again.known && again.sum.entries == 7 && again.sum.bytes == UINT64_MAX);
+	assert_memory_equal(again.sum.digest, glimpse.sum.digest, sizeof(glimpse.sum.digest));
+	for (size_t len = 0; len < pack.len; len++) {
+		unpack = unpack_begin(pack.bytes, len);
+		glimpse_unpack(&unpack, &again);
+		assert_false(unpack_end(&unpack));
+	}
+	free(pack.bytes);
+}
+
 static void an_ending_survives(void **state)
 {
 	struct ending ending = { .phase = PHASE_TRANSFER,
@@ -126,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_invitation_survives),
 		cmocka_unit_test(an_address_is_a_number),
+		cmocka_unit_test(a_glimpse_survives),
 		cmocka_unit_test(an_ending_survives),
 		cmocka_unit_test(an_event_survives_and_a_long_path_is_cut),
 		cmocka_unit_test(numbers_out_of_range_are_refused),

@@ -15,6 +15,8 @@ static struct pack sample(void)
 		.connects = true,
 		.tells = true,
 		.verbosity = -1,
+		.glances = true,
+		.glance_key = { [VB_TREE_KEY_BYTES - 1] = 5 },
 		.target = strdup(""),
 		.device = strdup("mlx5_0"),
 		.tree = { .keep = VB_KEEP_ARCHIVE, .select = VB_SELECT_DIFFERENT, .dry_run = true },
@@ -49,6 +51,8 @@ static void an_order_survives(void **state)
 	assert_true(order.connects && order.tells && order.tree.dry_run && order.transfer.fsync);
 	assert_false(order.tunnelled || order.stream || order.tree.delete_others);
 	assert_int_equal(order.verbosity, -1);
+	assert_true(order.glances);
+	assert_int_equal(order.glance_key[VB_TREE_KEY_BYTES - 1], 5);
 	assert_int_equal(order.paths.count, 2);
 	assert_string_equal(order.paths.item[0], "$(touch x)");
 	assert_string_equal(order.rules.item[0], "- *.o");
