@@ -182,7 +182,8 @@ struct vb_tree_scope {
 /*
  * Walks through all of it; changes nothing. The options are those of the transfer, and `select` must be
  * VB_SELECT_CHANGED. Any number of threads. VB_ERR_UNSUPPORTED, or VB_ERR_IO for the target: this side
- * cannot tell, because something is missing, cannot be read or is left from an earlier try.
+ * cannot tell, because something is missing, cannot be read or is left from an earlier try, or because
+ * two of several paths may come to stand in one place.
  */
 int vb_tree_sum(const struct vb_tree_scope *scope, const struct vb_tree_options *options,
 		struct vb_tree_sum *sum, struct vb_error *err);

@@ -22,6 +22,7 @@
 #include "transfer/descriptor.h"
 #include "tree/filter.h"
 #include "tree/journal.h"
+#include "tree/nameset.h"
 #include "tree/numbers.h"
 #include "tree/owners.h"
 #include "tree/part_name.h"
@@ -350,6 +351,31 @@ static int walk_there(struct summing *s, const struct vb_tree_options *options)
 	return rc;
 }
 
+/* Could two of several come to stand in one place? A transfer takes the first and fails the other; sums would not show it. */
+static int check_paths(struct summing *s)
+{
+	size_t count = s->scope->path_count;
+	struct vb__nameset names = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; count > 1 && i < count && rc == 0; i++) {
+		struct vb__top top;
+		int added = -1;
+
+		if (vb__top_open(&top, s->scope->paths[i]))
+			added = top.contents
+					? 0
+					: vb__nameset_add(&names, 0, top.name, strlen(top.name));
+		vb__top_close(&top);
+		if (added < 0)
+			rc = vb__fail_errno(s->err, ENOMEM, "malloc", NULL);
+		else if (added == 0)
+			rc = give_up(s, s->scope->paths[i], "another may have its place");
+	}
+	vb__nameset_free(&names);
+	return rc;
+}
+
 int vb_tree_sum(const struct vb_tree_scope *scope, const struct vb_tree_options *options,
 		struct vb_tree_sum *sum, struct vb_error *err)
 {
@@ -363,7 +389,9 @@ int vb_tree_sum(const struct vb_tree_scope *scope, const struct vb_tree_options 
 		return vb__fail_invalid(s.err, "sum up", "a key, paths and VB_SELECT_CHANGED");
 	s.keep = options->keep;
 	s.stop_fd = scope->stop_fd ? scope->stop_fd : -1;
-	rc = scope->target ? walk_there(&s, options) : walk(&s, scope->paths, options);
+	rc = check_paths(&s);
+	if (rc == 0)
+		rc = scope->target ? walk_there(&s, options) : walk(&s, scope->paths, options);
 	add_all_linked(&s);
 	vb__owners_free(&s.owners);
 	put(sum->digest, s.total);

@@ -162,11 +162,9 @@ enum exit_code copier_run(struct copier *c, struct ending *ending)
 	if (is_remote(c) && !between_others(c))
 		vb_prepare(); /* while ssh finds its way */
 	c->news = event_open();
-	exchange_begin(c);
 	do
 		try_once(c, ending);
 	while (try_again(c, tries++, ending));
-	exchange_end(c);
 	close_fars(c, interrupt_seen());
 	close(c->news);
 	ending->report.failed += ending->missing;

@@ -17,10 +17,7 @@ struct copier {
 	struct copy_far source, target;
 	int news; /* see far.h */
 
-	/* What is looked at meanwhile, and for which order of ours. */
-	struct glance glance;
-	struct order glanced;
-
+	bool has_looked;	   /* whether there is anything to do */
 	bool was_up;		   /* data has flowed, so it can be done */
 	enum exit_code start_code; /* if no far side could be started, what to exit with */
 };

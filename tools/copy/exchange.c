@@ -180,23 +180,23 @@ static void wake(void *arg, const struct glimpse *seen)
 	event_raise(c->news);
 }
 
-void exchange_begin(struct copier *c)
+/*
+ * May looking show that there is nothing to do? Then the far side is asked to look, too. What is here is not looked at before the far
+ * side is there: that may have asked for a password, and what was seen before would be old.
+ */
+static bool begin_to_look(struct copier *c, struct order *here, struct order *there,
+			  struct glance *glance)
 {
-	bool from = c->job->from->kind == OPERAND_REMOTE;
-	bool to = c->jobs->target.kind == OPERAND_REMOTE;
+	uint8_t *key = there->glance_key;
 
-	if (from == to || !make_order(&c->glanced, c, from ? ROLE_RECEIVE : ROLE_SEND, false) ||
-	    !glance_is_for(&c->glanced) ||
-	    getrandom(c->glanced.glance_key, VB_TREE_KEY_BYTES, 0) != VB_TREE_KEY_BYTES)
-		return;
-	c->glanced.glances = true;
-	glance_begin(&c->glance, &c->glanced, wake, c);
-}
-
-void exchange_end(struct copier *c)
-{
-	glance_end(&c->glance);
-	order_free(&c->glanced);
+	if (c->has_looked || !glance_is_for(here) ||
+	    getrandom(key, VB_TREE_KEY_BYTES, 0) != VB_TREE_KEY_BYTES)
+		return false;
+	memcpy(here->glance_key, key, VB_TREE_KEY_BYTES);
+	there->glances = true;
+	glance_begin(glance, here, wake, c);
+	c->has_looked = true; /* once is enough */
+	return true;
 }
 
 /* There is no more to be learned by looking; who is quicker to connect is not held up by it. */
@@ -216,18 +216,19 @@ static bool is_same(const struct glimpse *a, const struct glimpse *b)
 }
 
 /* The far side has its order. Is all as it should be? Then this is the ending, and the far side not needed. */
-static bool nothing_to_do(struct copier *c, struct copy_far *far, struct ending *ending)
+static bool nothing_to_do(struct copier *c, struct copy_far *far, struct glance *glance,
+			  struct ending *ending)
 {
 	struct glimpse ours, theirs;
 	int64_t began = now_ms();
 	bool same;
 
-	far->glance = &c->glance;
+	far->glance = glance;
 	await(c, far, NULL, has_compared, -1);
-	same = glance_has_seen(&c->glance, &ours) && copy_far_has_looked(far, &theirs) &&
-	       is_same(&ours, &theirs) && !interrupt_seen();
-	glance_end(&c->glance);
-	c->glanced.glances = false; /* once is enough */
+	same = glance_has_seen(glance, &ours) && copy_far_has_looked(far, &theirs) &&
+	       is_same(&ours, &theirs) && !has_ended(far) && !interrupt_seen();
+	glance_end(glance);
+	far->glance = NULL;
 	if (!same)
 		return false;
 	ending->phase = PHASE_TRANSFER;
@@ -289,16 +290,16 @@ static bool with_far(struct copier *c, struct copy_far *far, enum role far_role,
 		     struct ending *ending)
 {
 	struct order there, here;
-	bool usable = false;
+	struct glance glance;
+	bool usable = false, looking;
 
 	if (!make_order(&there, c, far_role, tunnelled) ||
 	    !make_order(&here, c, far_role == ROLE_SEND ? ROLE_RECEIVE : ROLE_SEND, tunnelled)) {
 		trouble_say(&ending->err, VB_ERR_NOMEM, "out of memory");
 	} else {
-		there.glances = c->glanced.glances && !tunnelled;
-		memcpy(there.glance_key, c->glanced.glance_key, sizeof(there.glance_key));
+		looking = begin_to_look(c, &here, &there, &glance);
 		copy_far_order(far, &there);
-		usable = (there.glances && nothing_to_do(c, far, ending)) ||
+		usable = (looking && nothing_to_do(c, far, &glance, ending)) ||
 			 meet(c, far, &here, ending);
 	}
 	order_free(&there);

@@ -6,13 +6,6 @@
 #include "copy/copier.h"
 
 /*
- * Before and after all tries: looks at what is here while the far side is being reached, if that may show
- * that there is nothing to do.
- */
-void exchange_begin(struct copier *copier);
-void exchange_end(struct copier *copier);
-
-/*
  * Does it once, the far sides being open: directly, or `tunnelled` through ssh. What came of it is
  * in `ending`. False if a far side is in no state to be ordered about any more.
  */

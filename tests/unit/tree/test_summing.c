@@ -320,6 +320,30 @@ static void another_key_makes_another_sum(void **state)
 	assert_memory_not_equal(p.here.digest, p.there.digest, sizeof(p.here.digest));
 }
 
+static int sum_of_two(const struct pair *p, const char *one, const char *two)
+{
+	const char *paths[] = { one, two };
+	struct vb_tree_sum sum;
+
+	return vb_tree_sum(&(struct vb_tree_scope){ .paths = paths, .path_count = 2, .key = key },
+			   &p->options, &sum, NULL);
+}
+
+static void several_of_which_one_may_hide_another_have_no_sum(void **state)
+{
+	struct kit *kit = *state;
+	struct pair p = pair_of(kit_path(kit, "from/one"), NULL);
+	const char *three = kit_path(kit, "from/sub/three");
+	const char *sub = kit_path(kit, "from/sub");
+
+	make_tree(kit);
+	assert_int_equal(sum_of_two(&p, p.source, three), 0);
+	assert_int_equal(sum_of_two(&p, p.source, p.source), VB_ERR_UNSUPPORTED);
+	assert_int_equal(sum_of_two(&p, three, kit_path(kit, "from/sub/deeper/three")),
+			 VB_ERR_UNSUPPORTED);
+	assert_int_equal(sum_of_two(&p, sub, kit_path(kit, "from/.")), VB_ERR_UNSUPPORTED);
+}
+
 #define IN_KIT(name) cmocka_unit_test_setup_teardown(name, kit_setup, kit_teardown)
 
 int main(void)
@@ -334,6 +358,7 @@ int main(void)
 		IN_KIT(what_an_earlier_try_has_left_is_not_overlooked),
 		IN_KIT(it_stops_when_it_is_told_to),
 		IN_KIT(another_key_makes_another_sum),
+		IN_KIT(several_of_which_one_may_hide_another_have_no_sum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
