@@ -181,8 +181,9 @@ static void wake(void *arg, const struct glimpse *seen)
 }
 
 /*
- * May looking show that there is nothing to do? Then the far side is asked to look, too. What is here is not looked at before the far
- * side is there: that may have asked for a password, and what was seen before would be old.
+ * May looking show that there is nothing to do? Then the far side is asked to look, too. What is here
+ * is not looked at before the far side is there: ssh may have asked for a password, and what was seen
+ * before that would be old.
  */
 static bool begin_to_look(struct copier *c, struct order *here, struct order *there,
 			  struct glance *glance)
