@@ -84,13 +84,13 @@ struct vb_transfer_options {
 	size_t key_bytes;
 
 	/* How much is read, sent and written at a time, and how many such blocks are under way
-	 * on each rail. The receiver's count, up to what the sender asks for. 256 KiB and 8 over
+	 * on each rail. The receiver's count, up to what the sender asks for. 256 KiB and 5 over
 	 * RDMA, 512 KiB and 4 over TCP. */
 	uint32_t block_bytes;
 	uint32_t window_blocks;
 
-	/* Connections that share the work. The sender's count. 1 over RDMA; over TCP, where each
-	 * keeps a CPU busy, one for every CPU, up to 4. */
+	/* Connections that share the work. The sender's count. One for every CPU, up to 2 over
+	 * RDMA and up to 4 over TCP, where each keeps a CPU busy. */
 	uint32_t rails;
 
 	/* Threads that read and check, or check and write. By the number of CPUs, up to 4, or if the
