@@ -16,6 +16,8 @@
 
 #include <verbatim/tree.h>
 
+#include "tree/xattr_list.h"
+
 /* What the kernel gives at most, each. */
 #define NAMES_MAX (64u << 10)
 #define VALUE_MAX (64u << 10)
@@ -24,23 +26,25 @@
 
 /* How the entry is reached. */
 struct way {
-	char path[VB__NAME_MAX + 48];
-	int fd; /* or -1: by the path */
-	bool follow;
+	const struct vb__xattr_place *place;
+	int fd; /* or -1: by the place */
 };
 
 static ssize_t list(const struct way *a, char *to, size_t room)
 {
 	if (a->fd >= 0)
 		return flistxattr(a->fd, to, room);
-	return a->follow ? listxattr(a->path, to, room) : llistxattr(a->path, to, room);
+	return vb__xattr_list_at(a->place->dir_fd, a->place->name, a->place->follow, to, room);
 }
 
 static ssize_t get(const struct way *a, const char *name, void *to, size_t room)
 {
+	char path[VB__NAME_MAX + 48];
+
 	if (a->fd >= 0)
 		return fgetxattr(a->fd, name, to, room);
-	return a->follow ? getxattr(a->path, name, to, room) : lgetxattr(a->path, name, to, room);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", a->place->dir_fd, a->place->name);
+	return a->place->follow ? getxattr(path, name, to, room) : lgetxattr(path, name, to, room);
 }
 
 /* Most have few or none, and the kernel takes as much memory as it is offered room. */
@@ -120,7 +124,7 @@ static int read_all(struct vb__xattr_reader *r, const struct way *a, struct vb__
 static int read_opened(struct vb__xattr_reader *r, const struct vb__xattr_place *place,
 		       struct vb__slice *run)
 {
-	struct way a = { .fd = -1 };
+	struct way a = { .place = place };
 	int errnum;
 
 	if (!S_ISREG(place->mode) && !S_ISDIR(place->mode))
@@ -138,7 +142,7 @@ static int read_opened(struct vb__xattr_reader *r, const struct vb__xattr_place 
 int vb__xattrs_read(struct vb__xattr_reader *r, const struct vb__xattr_place *place,
 		    struct vb__slice *run)
 {
-	struct way a = { .fd = -1, .follow = place->follow };
+	struct way a = { .place = place, .fd = -1 };
 	int errnum;
 
 	*run = (struct vb__slice){ .len = 0 };
@@ -146,8 +150,7 @@ int vb__xattrs_read(struct vb__xattr_reader *r, const struct vb__xattr_place *pl
 		return 0;
 	if (!have_buffers(r))
 		return ENOMEM;
-	if (snprintf(a.path, sizeof(a.path), "/proc/self/fd/%d/%s", place->dir_fd, place->name) >=
-	    (int)sizeof(a.path))
+	if (strlen(place->name) > VB__NAME_MAX)
 		return ENAMETOOLONG;
 	errnum = read_all(r, &a, run);
 	if (errnum == ENOENT && access("/proc/self/fd", F_OK))
