@@ -83,6 +83,10 @@ struct vb_transfer_options {
 	const void *key;
 	size_t key_bytes;
 
+	/* The key has 32 bytes or more of pure chance, made for this: no time is spent on making it
+	 * hard to guess. Both sides say it, or neither. */
+	bool key_is_random;
+
 	/* How much is read, sent and written at a time, and how many such blocks are under way
 	 * on each rail. The receiver's count, up to what the sender asks for. 256 KiB and 5 over
 	 * RDMA, 512 KiB and 4 over TCP. */

@@ -43,7 +43,7 @@ int vb_door_open(const char *host, const char *port, const struct vb_transfer_op
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	rc = vb__plan_from(&d->plan, options, err);
 	if (rc == 0)
-		rc = vb__secret_from_key(&d->plan.secret, options->key, options->key_bytes, err);
+		rc = vb__plan_secret(&d->plan, options, err);
 	if (rc == 0)
 		rc = vb__listener_open(host, port, &d->plan.connection, &d->listener, err);
 	if (rc)

@@ -33,6 +33,10 @@ struct vb__secret {
 };
 int vb__secret_from_key(struct vb__secret *secret, const void *key, size_t key_bytes,
 			struct vb_error *err);
+
+/* A key that nobody could guess, VB__SECRET_BYTES long at least: HMAC-SHA-256 of it, under "verbatim random key v1". */
+int vb__secret_from_random_key(struct vb__secret *secret, const void *key, size_t key_bytes,
+			       struct vb_error *err);
 void vb__secret_wipe(struct vb__secret *secret);
 
 struct vb__parley;

@@ -108,6 +108,14 @@ int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *o, st
 	return 0;
 }
 
+int vb__plan_secret(struct vb__plan *plan, const struct vb_transfer_options *o,
+		    struct vb_error *err)
+{
+	return o->key_is_random
+		       ? vb__secret_from_random_key(&plan->secret, o->key, o->key_bytes, err)
+		       : vb__secret_from_key(&plan->secret, o->key, o->key_bytes, err);
+}
+
 /*
  * Where memory may be pinned only up to a limit (8 MiB is common), the default
  * keeps well below; what the user asks for is tried as it is.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The user's key made into a secret of fixed length, slowly. Where keys come from is not its job. */
+/* Keys made into secrets of fixed length: a user's slowly. Where keys come from is not its job. */
 #include <stdbool.h>
 
 #include <openssl/crypto.h>
@@ -11,8 +11,9 @@
 #include "transfer/complaint.h"
 #include "transfer/parley.h"
 
-/* Part of the protocol: both ends must use the same. 16 MiB and some tens of ms for each guess. */
+/* Part of the protocol: both ends must use the same. scrypt takes 16 MiB and some tens of ms for each guess. */
 #define SALT "verbatim key v1"
+#define RANDOM_LABEL "verbatim random key v1"
 #define SCRYPT_N (1u << 14)
 #define SCRYPT_R 8u
 #define SCRYPT_P 1u
@@ -42,6 +43,21 @@ int vb__secret_from_key(struct vb__secret *secret, const void *key, size_t key_b
 		return 0;
 	vb__secret_wipe(secret);
 	return vb__complaint_fail(err, "EVP_PBE_scrypt");
+}
+
+int vb__secret_from_random_key(struct vb__secret *secret, const void *key, size_t key_bytes,
+			       struct vb_error *err)
+{
+	vb__error_clear(err);
+	if (!key || key_bytes < sizeof(secret->bytes))
+		return vb__fail_invalid(err, "key", "one that is random has %zu bytes or more",
+					sizeof(secret->bytes));
+	ERR_clear_error();
+	if (EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, RANDOM_LABEL, sizeof(RANDOM_LABEL) - 1,
+		      key, key_bytes, secret->bytes, sizeof(secret->bytes), NULL))
+		return 0;
+	vb__secret_wipe(secret);
+	return vb__complaint_fail(err, "EVP_Q_mac");
 }
 
 void vb__secret_wipe(struct vb__secret *secret)

@@ -90,8 +90,7 @@ static int connect_with_secret(const char *host, const char *port, struct vb__pl
 
 	if (rc)
 		return rc;
-	secret_rc =
-		vb__secret_from_key(&plan->secret, options->key, options->key_bytes, &secret_err);
+	secret_rc = vb__plan_secret(plan, options, &secret_err);
 	rc = vb__connecting_finish(connecting, plan->stop_fd, channel, err);
 	if (rc == 0 && secret_rc) {
 		vb_channel_abort(*channel);

@@ -33,6 +33,10 @@ struct vb__plan {
 int vb__plan_from(struct vb__plan *plan, const struct vb_transfer_options *options,
 		  struct vb_error *err);
 
+/* The key that was given, as a secret: that of the plan. Takes some tens of ms, unless it is random. */
+int vb__plan_secret(struct vb__plan *plan, const struct vb_transfer_options *options,
+		    struct vb_error *err);
+
 /* Fills in what a sender proposes, for the fabric that leads to the peer. */
 void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *terms);
 

@@ -201,6 +201,7 @@ static void connect_by_tunnel(const struct duty *duty, uint16_t port, struct vb_
 	snprintf(text, sizeof(text), "%u", port);
 	options.key = duty->order->invitation.secret;
 	options.key_bytes = SECRET_BYTES;
+	options.key_is_random = true;
 	vb_session_connect("127.0.0.1", text, &options, session, err);
 }
 

@@ -17,7 +17,7 @@
 #include "common/arguments.h"
 
 #define FRAME_HELLO_BYTES 12u
-#define FRAME_VERSION 3u
+#define FRAME_VERSION 4u
 #define FRAME_HEAD 5u
 #define FRAME_MAX (1u << 20) /* of the payload */
 

@@ -26,6 +26,7 @@ int meeting_open(const struct vb_transfer_options *options, const char *bind, st
 		return trouble_errno(err, VB_ERR_SYSTEM, errno, "getrandom", "");
 	with_key.key = invitation->secret;
 	with_key.key_bytes = SECRET_BYTES;
+	with_key.key_is_random = true;
 	with_key.connection.listener_is_up = true;
 	result = vb_door_open(bind, "0", &with_key, door, err);
 	if (result != 0)
@@ -115,6 +116,7 @@ int meeting_connect(const struct vb_transfer_options *given, const struct invita
 	err->code = VB_OK;
 	options.key = invitation.secret;
 	options.key_bytes = SECRET_BYTES;
+	options.key_is_random = true;
 	if (!options.connection.connect_timeout_ms)
 		options.connection.connect_timeout_ms = TRY_MS;
 	addresses_sort(&invitation, options.connection.family,

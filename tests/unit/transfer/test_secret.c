@@ -92,6 +92,26 @@ static void no_key_is_refused(void **state)
 	assert_int_equal(ERR_peek_error(), 0);
 }
 
+/* printf %s "$KEY" | openssl dgst -sha256 -mac HMAC -macopt key:"verbatim random key v1" */
+static void a_random_key_is_not_stretched(void **state)
+{
+	static const uint8_t expected[VB__SECRET_BYTES] = {
+		0x6a, 0xfe, 0x61, 0xd4, 0xf9, 0xce, 0x99, 0x87, 0x0f, 0xb6, 0xfd,
+		0x4d, 0x0c, 0xb2, 0xf9, 0x39, 0x7b, 0x1a, 0x72, 0xd1, 0xf4, 0x98,
+		0x1a, 0x53, 0x22, 0x54, 0xcd, 0x39, 0xae, 0xf3, 0xcd, 0x53
+	};
+	static const char key[] = "0123456789abcdef0123456789abcdef";
+	struct vb__secret secret;
+	struct vb_error err;
+
+	(void)state;
+	assert_int_equal(vb__secret_from_random_key(&secret, key, 32, &err), 0);
+	assert_memory_equal(secret.bytes, expected, sizeof(expected));
+	assert_int_equal(vb__secret_from_random_key(&secret, key, 31, &err), VB_ERR_INVALID);
+	assert_string_equal(err.cause, "one that is random has 32 bytes or more");
+	assert_int_equal(vb__secret_from_random_key(&secret, NULL, 32, NULL), VB_ERR_INVALID);
+}
+
 static void wiping_leaves_nothing(void **state)
 {
 	static const uint8_t nothing[VB__SECRET_BYTES];
@@ -110,6 +130,7 @@ int main(void)
 		cmocka_unit_test(a_key_may_be_a_mebibyte_and_its_last_byte_counts),
 		cmocka_unit_test(nuls_in_a_key_count_wherever_they_are),
 		cmocka_unit_test(no_key_is_refused),
+		cmocka_unit_test(a_random_key_is_not_stretched),
 		cmocka_unit_test(wiping_leaves_nothing),
 	};
 
