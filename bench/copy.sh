@@ -3,7 +3,7 @@
 # brings a file or a directory there under a new name; sync_NAME does the same where all is there already.
 #
 # VB_BENCH_ROUNDS (5), VB_BENCH_MIB (4096) for the one file, VB_BENCH_FILES (20000) of 4 KiB, VB_BENCH_EMPTY (1000000) for the memory,
-# VB_BENCH_DISK: a directory on the disk ($TMPDIR; empty: without it), where the file is a quarter as large.
+# VB_BENCH_DISK: a directory on the disk ($TMPDIR; empty: without it), where the file is a quarter as large if there is no room.
 
 copy_mib=${VB_BENCH_MIB:-4096}
 copy_files=${VB_BENCH_FILES:-20000}
@@ -120,20 +120,22 @@ copy_check() {
 
 # copy_contest TITLE copy|sync SOURCE TARGET AMOUNT UNIT NAME[=TARGET]...: all and ours in turn, some rounds; rates are AMOUNT by seconds
 copy_contest() {
-	local title=$1 kind=$2 source=$3 target=$4 amount=$5 unit=$6 name round seconds
+	local title=$1 kind=$2 source=$3 target=$4 amount=$5 unit=$6 name round seconds to=$4
 	shift 6
 	rm -f "$copy_dir"/*.rounds
 	# One copy that does not count: memory that a virtual machine touches for the first time is slow, and the first contender would pay for all.
-	[ "$kind" = sync ] || { rm -rf "$target"; copy_cp "$source" "$target"; }
+	[ "$kind" = sync ] || { copy_cp "$source" "$target"; rm -rf "$target"; }
 	for round in $(seq "$rounds"); do
 		for name in ours "${@%=*}"; do
-			[ "$kind" = sync ] || rm -rf "$target"
-			seconds=$(copy_once "${kind}_$name" "$source" "$target")
+			[ "$kind" = sync ] || to=$target.$round.$name
+			seconds=$(copy_once "${kind}_$name" "$source" "$to")
 			awk -v a="$amount" -v s="$seconds" 'BEGIN { printf "%.5g\n", a / s }' >> "$copy_dir/$name.rounds"
-			[ "$round" -gt 1 ] || copy_check "$source" "$target" "$name"
+			[ "$round" -gt 1 ] || copy_check "$source" "$to" "$name"
+			# Trees stay until all are done: ext4 looks long for inodes where many were deleted just before.
+			[ "$kind" = sync ] || [ -d "$source" ] || rm "$to"
 		done
 	done
-	[ "$kind" = sync ] || rm -rf "$target"
+	rm -rf "$target".*
 	for name; do copy_row "$title" "$unit" "$name"; done
 }
 
@@ -191,6 +193,14 @@ copy_at() {
 	rm -rf "$copy_place/tree" "$copy_place/out"
 }
 
+# Five times as many, where the start counts for less
+copy_many() {
+	local files=$((copy_files * 5))
+	copy_tree "$copy_place/tree" "$files" 4096
+	copy_contest "$1: $files files of 4 KiB" copy "$copy_place/tree" "$copy_place/out" "$files" files/s rsync_daemon cp
+	rm -rf "$copy_place/tree"
+}
+
 # ---- memory ---------------------------------------------------------------------------------------------------------
 
 # Both sides' peak of what was resident, as the kernel counted it
@@ -215,6 +225,11 @@ copy_memory() {
 	rm -rf "$copy_place/tree" "$copy_place/out"
 }
 
+# A size in MiB, or a quarter of it where the disk is too full
+copy_fitting() {
+	if [ "$(df --output=avail -m "$copy_place" | tail -n 1)" -gt $(($1 * 5 / 2)) ]; then echo "$1"; else echo $(($1 / 4)); fi
+}
+
 bench_copy() {
 	copy_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX)
 	copy_place=$copy_dir
@@ -222,10 +237,11 @@ bench_copy() {
 	heading "copies to the same host, congestion control $(congestion)"
 	copy_starting
 	copy_at tmpfs "$copy_mib"
+	copy_many tmpfs
 	copy_memory
 	if [ -n "$copy_disk" ]; then
 		copy_place=$(mktemp -d "$copy_disk/vb-bench.XXXXXX")
-		copy_at disk $((copy_mib / 4))
+		copy_at disk "$(copy_fitting "$copy_mib")"
 	fi
 	copy_end
 }
