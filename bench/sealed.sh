@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2317,SC2329,SC2154,SC2034	# called by their names; variables of bench/run and bench/pipe.sh, or for them
 # Encrypted transfers beside those who do it otherwise, and what encryption costs; sourced by bench/run after pipe.sh, whose
 # contenders are pairs of functions NAME_recv OUT and NAME_send IN. $on stands before every program, for taskset.
-sealed_mib=${VB_BENCH_MIB:-2048}
+sealed_mib=${VB_BENCH_MIB:-4096}
 on=()
 
 plain_recv() { exec "${on[@]}" "$tools/rdrecv" -q --fabric ofi --bind "$pipe_at" $pipe_port benchkey "$1"; }
@@ -36,7 +36,7 @@ rate() {
 }
 
 # cost NAME CPUS: beside the plain transfer, on these
-cost() { contest "$1, on CPU $2" GB/s higher 0.90 rate "$1" "$2" -- plain rate plain "$2"; }
+cost() { contest "$1, on CPU $2" GB/s higher - rate "$1" "$2" -- plain rate plain "$2"; }
 
 bench_sealed() {
 	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=127.0.0.1 pipe_fabric=ofi pipe_mib=$sealed_mib
