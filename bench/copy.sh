@@ -2,7 +2,7 @@
 # The copy beside its peers, from this host to itself; sourced by bench/run. Each contender is a function copy_NAME SOURCE TARGET, which
 # brings a file or a directory there under a new name; sync_NAME does the same where all is there already.
 #
-# VB_BENCH_ROUNDS (5), VB_BENCH_MIB (4096) for the one file, VB_BENCH_FILES (20000) of 4 KiB, VB_BENCH_EMPTY (1000000) for the memory,
+# VB_BENCH_ROUNDS (5), VB_BENCH_MIB (4096) for the one file, VB_BENCH_FILES (20000) of 4 KiB and five times as many, VB_BENCH_EMPTY (1000000) for the memory,
 # VB_BENCH_DISK: a directory on the disk ($TMPDIR; empty: without it), where the file is a quarter as large if there is no room.
 
 copy_mib=${VB_BENCH_MIB:-4096}
@@ -131,13 +131,15 @@ copy_contest() {
 			seconds=$(copy_once "${kind}_$name" "$source" "$to")
 			awk -v a="$amount" -v s="$seconds" 'BEGIN { printf "%.5g\n", a / s }' >> "$copy_dir/$name.rounds"
 			[ "$round" -gt 1 ] || copy_check "$source" "$to" "$name"
-			# Trees stay until all are done: ext4 looks long for inodes where many were deleted just before.
-			[ "$kind" = sync ] || [ -d "$source" ] || rm "$to"
+			[ "$kind" = sync ] || copy_stays "$to" || rm -rf "$to"
 		done
 	done
 	rm -rf "$target".*
 	for name; do copy_row "$title" "$unit" "$name"; done
 }
+
+# Trees on the disk stay until all are done: ext4 looks long for inodes where many were deleted just before.
+copy_stays() { [ -d "$1" ] && [ "$copy_place" != "$copy_dir" ]; }
 
 # copy_row TITLE UNIT NAME[=TARGET]
 copy_row() {

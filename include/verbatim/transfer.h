@@ -88,13 +88,13 @@ struct vb_transfer_options {
 	bool key_is_random;
 
 	/* How much is read, sent and written at a time, and how many such blocks are under way
-	 * on each rail. The receiver's count, up to what the sender asks for. 256 KiB and 5 over
+	 * on each rail. The receiver's count, up to what the sender asks for. 256 KiB and 8 over
 	 * RDMA, 512 KiB and 4 over TCP. */
 	uint32_t block_bytes;
 	uint32_t window_blocks;
 
-	/* Connections that share the work. The sender's count. One for every CPU, up to 2 over
-	 * RDMA and up to 4 over TCP, where each keeps a CPU busy. */
+	/* Connections that share the work. The sender's count. 2 over RDMA, or 1 where less than
+	 * 32 MiB may be pinned; over TCP, where each keeps a CPU busy, one for every CPU, up to 4. */
 	uint32_t rails;
 
 	/* Threads that read and check, or check and write. By the number of CPUs, up to 4, or if the

@@ -23,14 +23,16 @@
 #define VB__PARLEY_CHANNEL_BYTES 4096u
 #define VB__PARLEY_CHANNEL_DEPTH 4u
 
-/*
- * The user's key, stretched so that guessing is slow (some tens of ms and 16 MiB a try):
- * scrypt of the key's SHA-512, salt "verbatim key v1", N 2^14, r 8, p 1. Keys
- * are any bytes: two that differ in anything make different secrets.
- */
+/* What both sides know, and prove to each other. */
 struct vb__secret {
 	uint8_t bytes[VB__SECRET_BYTES];
 };
+
+/*
+ * A user's key, stretched so that guessing is slow (some tens of ms and 16 MiB a try):
+ * scrypt of the key's SHA-512, salt "verbatim key v1", N 2^14, r 8, p 1. Keys
+ * are any bytes: two that differ in anything make different secrets.
+ */
 int vb__secret_from_key(struct vb__secret *secret, const void *key, size_t key_bytes,
 			struct vb_error *err);
 

@@ -15,18 +15,24 @@
 /* Receives that a channel posts beyond its depth, see channel_setup.c. */
 #define FURTHER_SLOTS 5u
 
-/*
- * Over RDMA memory is pinned and the device does the work; many devices do that of one connection in one place, a
- * driver in software even in the thread that posts it, so there are two. Over TCP a block costs system calls, and a
- * rail a CPU.
- */
+/* Two connections over RDMA pin so much at most, on either side; where less is allowed there is one. */
+#define PLENTY_BYTES (32u << 20)
+#define RDMA_RAILS 2u
+#define TCP_RAILS_MAX 4u
+
+/* Over RDMA memory is pinned and the device does the work. Over TCP a block costs system calls. */
 static const struct defaults {
-	uint32_t block_bytes, window, rails_max;
-} defaults_rdma = { 256u << 10, 5, 2 }, defaults_tcp = { 512u << 10, 4, 4 };
+	uint32_t block_bytes, window;
+} defaults_rdma = { 256u << 10, 8 }, defaults_tcp = { 512u << 10, 4 };
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
 }
 
 static uint32_t cpus(void)
@@ -52,6 +58,9 @@ static int check(const struct vb_transfer_options *o, struct vb_error *err)
 
 	if (!o->key || !o->key_bytes)
 		return vb__fail_invalid(err, "key", "none was given");
+	if (o->key_is_random && o->key_bytes < VB__SECRET_BYTES)
+		return vb__fail_invalid(err, "key", "one that is random has %u bytes or more",
+					VB__SECRET_BYTES);
 	if (o->block_bytes)
 		rc = check_range(err, "block_bytes", o->block_bytes, VB_BLOCK_MIN, VB_BLOCK_MAX);
 	if (rc == 0 && o->block_bytes % VB_BLOCK_MIN)
@@ -117,18 +126,48 @@ int vb__plan_secret(struct vb__plan *plan, const struct vb_transfer_options *o,
 }
 
 /*
- * Where memory may be pinned only up to a limit (8 MiB is common), the default
- * keeps well below; what the user asks for is tried as it is.
+ * Over TCP a rail takes a CPU. RDMA devices do the work of a connection in one place, and drivers in software
+ * in the thread that posts it, so a second one makes it faster.
+ */
+static uint32_t default_rails(bool tcp)
+{
+	if (tcp)
+		return smaller(cpus(), TCP_RAILS_MAX);
+	return vb__memlock_limit() < PLENTY_BYTES ? 1 : RDMA_RAILS;
+}
+
+/* How many blocks each rail may have pinned, at most; one comes with a trailer, on a page of its own. */
+static uint64_t pinnable_slots(const struct vb__terms *terms)
+{
+	uint64_t rails = terms->rails ? terms->rails : 1;
+
+	return vb__memlock_limit() / 8 * 7 / (terms->block_bytes + VB_BLOCK_MIN) / rails;
+}
+
+/*
+ * Where memory may be pinned only up to a limit (8 MiB is common), the default keeps well below, also that of
+ * a process which receives from one and sends to another; what the user asks for is tried as it is.
  */
 static uint32_t pinnable_window(const struct vb__terms *terms)
 {
-	uint64_t limit = vb__memlock_limit(), rails = terms->rails ? terms->rails : 1;
-	uint64_t window = limit / 4 * 3 / (terms->block_bytes + VB_BLOCK_MIN) / rails;
+	uint64_t slots = pinnable_slots(terms);
 
-	if (limit == UINT64_MAX || window > VB_WINDOW_MAX)
+	if (slots >= FURTHER_SLOTS + 2 * VB_WINDOW_MAX)
 		return VB_WINDOW_MAX;
-	return window > FURTHER_SLOTS + WINDOW_LEAST ? (uint32_t)window - FURTHER_SLOTS
-						     : WINDOW_LEAST;
+	return slots > FURTHER_SLOTS + 2 * WINDOW_LEAST ? (uint32_t)(slots - FURTHER_SLOTS) / 2
+							: WINDOW_LEAST;
+}
+
+/* A receiver that may pin little takes smaller blocks, rather than none: the sender chooses the rails. */
+static uint32_t pinnable_block(const struct vb__terms *proposed)
+{
+	struct vb__terms terms = *proposed;
+
+	while (terms.block_bytes > VB_BLOCK_MIN &&
+	       pinnable_slots(&terms) < FURTHER_SLOTS + WINDOW_LEAST)
+		terms.block_bytes =
+			larger(terms.block_bytes / 2 / VB_BLOCK_MIN * VB_BLOCK_MIN, VB_BLOCK_MIN);
+	return terms.block_bytes;
 }
 
 unsigned vb__plan_workers(const struct vb__plan *plan, bool computing)
@@ -159,7 +198,7 @@ void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *t
 {
 	const struct defaults *d = tcp ? &defaults_tcp : &defaults_rdma;
 
-	terms->rails = (uint16_t)(plan->rails ? plan->rails : smaller(cpus(), d->rails_max));
+	terms->rails = (uint16_t)(plan->rails ? plan->rails : default_rails(tcp));
 	terms->block_bytes = plan->block_bytes ? plan->block_bytes : d->block_bytes;
 	terms->seal = (uint8_t)vb__seal_wish(plan->encrypt);
 	terms->pack = plan->pack;
@@ -189,6 +228,8 @@ void vb__plan_restrict(const struct vb__plan *plan, bool tcp, struct vb__terms *
 {
 	if (plan->block_bytes)
 		terms->block_bytes = smaller(terms->block_bytes, plan->block_bytes);
+	else if (!tcp)
+		terms->block_bytes = pinnable_block(terms);
 	if (plan->window)
 		terms->window = smaller(terms->window, plan->window);
 	else if (!tcp)

@@ -79,7 +79,7 @@ static int check_names(const char *host, const char *port, struct vb_error *err)
 	return 0;
 }
 
-/* Connecting and stretching the key take about as long; they can be done at once. */
+/* Connecting and stretching a user's key take about as long; they can be done at once. */
 static int connect_with_secret(const char *host, const char *port, struct vb__plan *plan,
 			       const struct vb_transfer_options *options,
 			       struct vb_channel **channel, struct vb_error *err)

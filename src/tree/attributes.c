@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of an open file, or of what stands under a name: before Linux 6.13 there is no call for that,
- * but a way by /proc, which does not follow the last link either.
+ * Attributes of an open file, or of what stands under a name: there is no call for that, but a way
+ * by /proc, which does not follow the last link either.
  */
 #include "tree/attributes.h"
 
@@ -14,7 +14,6 @@
 #include <verbatim/tree.h>
 
 #include "core/failure.h"
-#include "tree/xattr_list.h"
 
 /* The kernel's own limits. */
 #define LIST_MAX (64u << 10)
@@ -63,8 +62,9 @@ static const char *path_of(const struct vb__thing *t, struct by_name *by)
 
 static ssize_t list_of(const struct vb__thing *t, char *list, size_t room)
 {
-	return t->fd >= 0 ? flistxattr(t->fd, list, room)
-			  : vb__xattr_list_at(t->dir_fd, t->name, false, list, room);
+	struct by_name by;
+
+	return t->fd >= 0 ? flistxattr(t->fd, list, room) : llistxattr(path_of(t, &by), list, room);
 }
 
 static ssize_t get(const struct vb__thing *t, const char *name, void *value, size_t room)

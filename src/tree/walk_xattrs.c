@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes by paths through /proc, which need no opening and work for entries that may not be
- * opened, or should not: FIFOs, devices. Without /proc, files and directories are opened.
+ * Attributes without opening, which works for entries that may not be opened, or should not: FIFOs, devices.
+ * Values are read by paths through /proc; without it, files and directories are opened.
  */
 #include "tree/walk_xattrs.h"
 

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /*
- * As llistxattr(2), or if `follow` listxattr(2), of `name` in the directory. Before Linux 6.13 this takes
- * /proc: where there is none, ENOENT.
+ * As llistxattr(2), or if `follow` listxattr(2), of `name` in the directory. Before Linux 6.13, or where
+ * a filter does not let the call through, this takes /proc: where there is none, ENOENT.
  */
 ssize_t vb__xattr_list_at(int dir_fd, const char *name, bool follow, char *list, size_t room);
 

@@ -362,15 +362,16 @@ static void expect_invalid(struct side *side, const struct vb_transfer_options *
 static void options_client(struct side *side)
 {
 	const struct vb_transfer_options good = transferring(side);
-	struct vb_transfer_options wrong[9];
-	static const char *const names[] = { "block_bytes",   "block_bytes", "block_bytes",
-					     "window_blocks", "rails",	     "workers",
-					     "key",	      "key",	     "peer_timeout_ms" };
+	struct vb_transfer_options wrong[10];
+	static const char *const names[] = {
+		"block_bytes", "block_bytes", "block_bytes", "window_blocks",	"rails",
+		"workers",     "key",	      "key",	     "peer_timeout_ms", "key"
+	};
 	struct vb_session *session;
 	struct vb_error err;
 	char longest[300];
 
-	for (int i = 0; i < 9; i++)
+	for (int i = 0; i < 10; i++)
 		wrong[i] = good;
 	wrong[0].block_bytes = VB_BLOCK_MIN - 1;
 	wrong[1].block_bytes = VB_BLOCK_MIN + 1;
@@ -381,7 +382,8 @@ static void options_client(struct side *side)
 	wrong[6].key = NULL;
 	wrong[7].key_bytes = 0;
 	wrong[8].connection.peer_timeout_ms = 1;
-	for (int i = 0; i < 9; i++)
+	wrong[9].key_is_random = true; /* it is too short for that */
+	for (int i = 0; i < 10; i++)
 		expect_invalid(side, &wrong[i], names[i]);
 	expect_invalid(side, NULL, "options");
 	memset(longest, 'x', sizeof(longest) - 1);

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sender proposes by itself. */
+/* What a sender proposes by itself, and a receiver takes of it. */
+#include "core/memlock.h"
 #include "suite.h"
 #include "transfer/session_state.h"
 
 #define WORKERS 20u
+#define FURTHER_SLOTS 5u /* that a channel receives into, beyond its depth */
+#define PARLEY_BYTES (128u << 10)
+
+static uint64_t limit = UINT64_MAX;
+
+uint64_t __wrap_vb__memlock_limit(void);
+uint64_t __wrap_vb__memlock_limit(void)
+{
+	return limit;
+}
 
 /* Blocks so small that all of the window may be pinned anywhere. */
 static uint32_t window_over_rdma(enum vb_encrypt encrypt, uint8_t pack)
@@ -29,10 +40,72 @@ static void there_is_room_for_all_workers_of_who_may_be_asked_to_compute(void **
 	assert_int_equal(window_over_rdma(VB_ENCRYPT_NEVER, VB__PACK_IF_ASKED), plain + WORKERS);
 }
 
+static struct vb__terms proposal(uint64_t sender_may_pin)
+{
+	struct vb__plan plan = { .workers = WORKERS };
+	struct vb__terms terms = { .sends = true };
+
+	limit = sender_may_pin;
+	vb__plan_propose(&plan, false, &terms);
+	limit = UINT64_MAX;
+	return terms;
+}
+
+static void there_are_two_rails_where_memory_is_plentiful(void **state)
+{
+	(void)state;
+	assert_int_equal(proposal(UINT64_MAX).rails, 2);
+	assert_int_equal(proposal(UINT64_C(32) << 20).rails, 2);
+	assert_int_equal(proposal(UINT64_C(8) << 20).rails, 1);
+}
+
+static uint64_t slot_bytes(const struct vb__terms *terms)
+{
+	return terms->block_bytes + VB_BLOCK_MIN;
+}
+
+/* From 2 MiB on: by who receives, whatever the sender may do; from 3 on by who also sends to another. */
+static void what_is_pinned_stays_below_the_limit(void **state)
+{
+	struct vb__plan plan = { .workers = WORKERS };
+
+	(void)state;
+	for (uint64_t mib = 2; mib <= 64; mib++) {
+		struct vb__terms ours = proposal(mib << 20), theirs = proposal(UINT64_MAX);
+		uint64_t receives, sends;
+
+		limit = mib << 20;
+		vb__plan_restrict(&plan, false, &theirs);
+		receives = theirs.rails * (theirs.window + FURTHER_SLOTS) * slot_bytes(&theirs);
+		assert_true(receives + PARLEY_BYTES <= limit);
+
+		receives = ours.rails * (ours.window + FURTHER_SLOTS) * slot_bytes(&ours);
+		sends = ours.rails * ours.window * slot_bytes(&ours);
+		assert_true(receives + PARLEY_BYTES <= limit);
+		assert_true(mib < 3 || receives + sends + 2 * PARLEY_BYTES <= limit);
+		limit = UINT64_MAX;
+	}
+}
+
+static void a_limit_makes_no_block_smaller_that_fits(void **state)
+{
+	struct vb__terms terms = proposal(UINT64_MAX);
+	struct vb__plan plan = { .workers = WORKERS };
+
+	(void)state;
+	limit = UINT64_C(8) << 20;
+	vb__plan_restrict(&plan, false, &terms);
+	limit = UINT64_MAX;
+	assert_int_equal(terms.block_bytes, proposal(UINT64_MAX).block_bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(there_is_room_for_all_workers_of_who_may_be_asked_to_compute),
+		cmocka_unit_test(there_are_two_rails_where_memory_is_plentiful),
+		cmocka_unit_test(what_is_pinned_stays_below_the_limit),
+		cmocka_unit_test(a_limit_makes_no_block_smaller_that_fits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
