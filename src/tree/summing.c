@@ -32,7 +32,6 @@
 #include "wire/bytes.h"
 
 #define HASH_BYTES 16u
-#define STOP_EVERY 64u		  /* entries */
 #define LINKED_MAX (1u << 17)	  /* files with several names: they are remembered */
 #define PATH_LEN_MAX (2u * 4095u) /* not deeper than any receiver goes */
 
@@ -44,7 +43,6 @@ struct sum {
 struct summing {
 	const struct vb_tree_scope *scope;
 	unsigned keep;
-	int stop_fd;
 	struct vb__owners owners;
 	struct vb__numbers linked; /* struct linked, by the number of the first name */
 	struct sum total;
@@ -226,8 +224,7 @@ static int take(void *arg, const struct vb__walked *walked)
 	slash = strrchr(walked->path, '/');
 	if (vb__is_reserved(slash ? slash + 1 : walked->path))
 		return give_up(s, walked->path, "it has a reserved name");
-	if (s->result->entries++ % STOP_EVERY == 0 && vb__fd_cancelled(s->stop_fd))
-		return vb__fail_cancelled(s->err, "sum up", walked->path);
+	s->result->entries++;
 	if (offer->kind == VB__OFFER_FILE)
 		s->result->bytes += offer->size;
 	return take_entry(s, offer, walked->path);
@@ -263,12 +260,13 @@ static int walk(struct summing *s, const char *const *paths, const struct vb_tre
 					  .filter = filter,
 					  .dirs = &dirs,
 					  .stop = &never,
+					  .stop_fd = s->scope->stop_fd,
 					  .take = take,
 					  .arg = s },
 		      s->err);
 	vb__dirs_destroy(&dirs);
 	vb__filter_destroy(filter);
-	return rc;
+	return rc == VB_ERR_INTERRUPTED ? vb__fail_cancelled(s->err, "sum up", paths[0]) : rc;
 }
 
 /* ---- What stands at the target ---- */
@@ -388,7 +386,6 @@ int vb_tree_sum(const struct vb_tree_scope *scope, const struct vb_tree_options 
 	if (!scope->key || !scope->path_count || !options || options->select != VB_SELECT_CHANGED)
 		return vb__fail_invalid(s.err, "sum up", "a key, paths and VB_SELECT_CHANGED");
 	s.keep = options->keep;
-	s.stop_fd = scope->stop_fd ? scope->stop_fd : -1;
 	rc = check_paths(&s);
 	if (rc == 0)
 		rc = scope->target ? walk_there(&s, options) : walk(&s, scope->paths, options);

@@ -14,12 +14,14 @@
 #include <unistd.h>
 
 #include "core/failure.h"
+#include "transfer/descriptor.h"
 #include "tree/filter.h"
 #include "tree/top.h"
 #include "tree/walk_state.h"
 
 /* So many directories are being read at once. */
 #define STREAMS_MAX 64u
+#define STOP_EVERY 64u /* names */
 
 struct vb__frame {
 	struct vb__dir *dir;
@@ -309,13 +311,22 @@ static int step(struct vb__walker *w)
 	return rc ? rc : visit(w, &spot);
 }
 
+static bool is_stopped(struct vb__walker *w)
+{
+	const struct vb__walk *walk = w->walk;
+
+	return atomic_load_explicit(walk->stop, memory_order_relaxed) ||
+	       (walk->stop_fd > 0 && w->steps++ % STOP_EVERY == 0 &&
+		vb__fd_cancelled(walk->stop_fd));
+}
+
 /* Down to the end of what has been entered. */
 static int descend(struct vb__walker *w)
 {
 	int rc = 0;
 
 	while (rc == 0 && w->depth) {
-		if (atomic_load_explicit(w->walk->stop, memory_order_relaxed))
+		if (is_stopped(w))
 			return VB_ERR_INTERRUPTED;
 		rc = step(w);
 	}

@@ -35,6 +35,7 @@ struct vb__walk {
 	const struct vb__filter *filter; /* of their rules */
 	struct vb__dirs *dirs;
 	const atomic_bool *stop; /* true: come back soon */
+	int stop_fd;		 /* 0: none; readable: the same */
 
 	/* Takes an offer; may block. Not 0: the walk ends, and returns that. */
 	int (*take)(void *arg, const struct vb__walked *walked);

@@ -14,6 +14,7 @@ struct vb__walker {
 	struct vb__links *links;
 	struct vb__xattr_reader xattrs;
 	uint32_t last_number;
+	unsigned steps;
 
 	/* Where it is, as in the target. */
 	char *path;

@@ -289,13 +289,16 @@ static void what_an_earlier_try_has_left_is_not_overlooked(void **state)
 	assert_int_equal(sum_here(&p), VB_ERR_UNSUPPORTED);
 }
 
+/* Also among names that are left out. */
 static void it_stops_when_it_is_told_to(void **state)
 {
+	static const char *const nothing[] = { "- *", NULL };
 	struct kit *kit = *state;
 	struct pair p = pair_of(kit_path(kit, "from"), NULL);
 
 	make_tree(kit);
 	assert_int_equal(eventfd_write(kit->cancel_fd, 1), 0);
+	p.options.rules = nothing;
 	assert_int_equal(vb_tree_sum(&(struct vb_tree_scope){ .paths = &p.source,
 							      .path_count = 1,
 							      .key = key,
