@@ -44,9 +44,9 @@ bench_lib_verbs_inside() {
 		contest "$size B, bare RDMA writes: ib_write_bw" MB/s higher - write_bw -Q 1 -n "$count" -s "$size" -t 16 \
 			-- "rstream" rstream_bw "$size" "$count"
 	done <<- SIZES
-	65536 400
-	262144 150
-	1048576 50
+	65536 1600
+	262144 600
+	1048576 200
 	SIZES
 }
 
