@@ -292,7 +292,7 @@ static void what_an_earlier_try_has_left_is_not_overlooked(void **state)
 /* Also among names that are left out. */
 static void it_stops_when_it_is_told_to(void **state)
 {
-	static const char *const nothing[] = { "- *", NULL };
+	static const char *const nothing[] = { "- /from/*", NULL };
 	struct kit *kit = *state;
 	struct pair p = pair_of(kit_path(kit, "from"), NULL);
 
