@@ -18,6 +18,7 @@
 
 #define DEFAULT_PEER_MS 10000
 #define AFTERWORD_MS 3000 /* for what the other side says of a failure */
+#define LOOK_MS 200	  /* for looks that are not over when a connection could be made */
 
 /* ---- Orders ---- */
 
@@ -200,13 +201,19 @@ static bool begin_to_look(struct copier *c, struct order *here, struct order *th
 	return true;
 }
 
-/* There is no more to be learned by looking; who is quicker to connect is not held up by it. */
+/* There is no more to be learned by looking. */
 static bool has_compared(struct copy_far *far)
 {
 	struct glimpse ours, theirs;
+	bool here = glance_has_seen(far->glance, &ours), there = copy_far_has_looked(far, &theirs);
 
-	return has_answered(far) || (copy_far_has_looked(far, &theirs) &&
-				     (!theirs.known || glance_has_seen(far->glance, &ours)));
+	return has_ended(far) || (here && there) || (here && !ours.known) ||
+	       (there && !theirs.known);
+}
+
+static bool has_compared_or_answered(struct copy_far *far)
+{
+	return has_answered(far) || has_compared(far);
 }
 
 static bool is_same(const struct glimpse *a, const struct glimpse *b)
@@ -225,7 +232,8 @@ static bool nothing_to_do(struct copier *c, struct copy_far *far, struct glance 
 	bool same;
 
 	far->glance = glance;
-	await(c, far, NULL, has_compared, -1);
+	await(c, far, NULL, has_compared_or_answered, -1);
+	await(c, far, NULL, has_compared, LOOK_MS);
 	same = glance_has_seen(glance, &ours) && copy_far_has_looked(far, &theirs) &&
 	       is_same(&ours, &theirs) && !has_ended(far) && !interrupt_seen();
 	glance_end(glance);
