@@ -280,6 +280,23 @@ static void settle(struct work *w, struct vb_error *err)
 	}
 }
 
+/*
+ * The output ends also because of what the input has told the stage before: then the input is about to be
+ * over, and knows better.
+ */
+static void hear_input(struct work *w, struct vb_error *err)
+{
+	struct pollfd fd = { .fd = w->news, .events = POLLIN };
+
+	for (int ms = 0; w->input.running && !side_is_over(&w->input) && ms < EXITING_MS;
+	     ms += EXITING_MS / 10) {
+		event_clear(w->news);
+		poll(&fd, 1, EXITING_MS / 10);
+	}
+	if (has_failed(w, &w->input) && is_broken_pipe(&w->input.err))
+		*err = w->input.err;
+}
+
 /* Has a side failed? Then `err` tells how. */
 static bool side_failed(struct work *w, struct vb_error *err)
 {
@@ -292,6 +309,8 @@ static bool side_failed(struct work *w, struct vb_error *err)
 		*err = w->output.err;
 	else
 		return false;
+	if (side_is_told(err) || err->code == VB_ERR_INTERRUPTED)
+		hear_input(w, err);
 	settle(w, err);
 	return true;
 }
