@@ -1,91 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Communicator: a question and an answer over a stream, as over a socket.
- *
- *	communicator --server ADDRESS        ADDRESS is [HOST]:PORT, e.g. :7471
- *	communicator --client ADDRESS
- */
+/* Communicator: a question and an answer over a stream, as over a socket. */
 #include "example.h"
 
 #define QUESTION_BYTES 40
 #define ANSWER_BYTES 18
 
-static const char question[QUESTION_BYTES] = "hello from client!";
-static const char answer[] = "hello from server!";
-
-static int wait_for_client(const struct address *at, struct vb_stream **stream,
-			   struct vb_error *err)
-{
-	struct vb_stream_server *server;
-	int rc = vb_stream_serve(at->host, at->port, NULL, &server, err);
-
-	if (rc != 0)
-		return rc;
-	fprintf(stderr, "communicator: listening on port %d\n", vb_stream_server_port(server));
-	rc = vb_stream_accept(server, stream, err);
-	vb_stream_server_close(server);
-	return rc;
-}
-
-static int connect_to_server(const struct address *to, struct vb_stream **stream,
-			     struct vb_error *err)
-{
-	int rc = vb_stream_connect(to->host ? to->host : "localhost", to->port, NULL, stream, err);
-
-	if (rc == 0)
-		fprintf(stderr, "communicator: %s\n", vb_stream_description(*stream));
-	return rc;
-}
-
-/* Reads so many bytes and prints them. Returns 1 if the peer has closed before that. */
-static int hear(struct vb_stream *stream, size_t len, struct vb_error *err)
+/* Reads so many bytes and prints them. */
+static void hear(struct vb_stream *stream, size_t len)
 {
 	char said[QUESTION_BYTES];
-	ssize_t got = vb_stream_read(stream, said, len, err);
+	struct vb_error err;
 
-	if (got < 0)
-		return (int)got;
-	if ((size_t)got < len) {
-		fprintf(stderr, "communicator: the peer said %zd bytes, not %zu\n", got, len);
-		return 1;
-	}
+	if (must(vb_stream_read(stream, said, len, &err), &err) == 0)
+		errx(1, "the peer has closed, and not said %zu bytes", len);
 	printf("%.*s\n", (int)len, said);
+}
+
+static int serve(const struct address *at)
+{
+	struct vb_stream_server *server;
+	struct vb_stream *stream;
+	struct vb_error err;
+
+	must(vb_stream_serve(at->host, at->port, NULL, &server, &err), &err);
+	warnx("listening on port %d", vb_stream_server_port(server));
+	must(vb_stream_accept(server, &stream, &err), &err);
+	hear(stream, QUESTION_BYTES);
+	must(vb_stream_write(stream, "hello from server!", ANSWER_BYTES, &err), &err);
+	must(vb_stream_close(stream, &err), &err);
+	vb_stream_server_close(server);
 	return 0;
 }
 
-static int converse(const struct address *address, bool server)
+static int ask(const struct address *to)
 {
+	static const char question[QUESTION_BYTES] = "hello from client!";
 	struct vb_stream *stream;
 	struct vb_error err;
-	int rc = server ? wait_for_client(address, &stream, &err)
-			: connect_to_server(address, &stream, &err);
 
-	if (rc != 0)
-		return complain("communicator", &err);
-	if (server) {
-		rc = hear(stream, QUESTION_BYTES, &err);
-		if (rc == 0)
-			rc = vb_stream_write(stream, answer, ANSWER_BYTES, &err);
-	} else {
-		rc = vb_stream_write(stream, question, QUESTION_BYTES, &err);
-		if (rc == 0)
-			rc = hear(stream, ANSWER_BYTES, &err);
-	}
-	if (rc != 0) {
-		vb_stream_abort(stream);
-		return rc < 0 ? complain("communicator", &err) : 1;
-	}
-	return vb_stream_close(stream, &err) == 0 ? 0 : complain("communicator", &err);
+	must(vb_stream_connect(to->host, to->port, NULL, &stream, &err), &err);
+	warnx("%s", vb_stream_description(stream));
+	must(vb_stream_write(stream, question, QUESTION_BYTES, &err), &err);
+	hear(stream, ANSWER_BYTES);
+	must(vb_stream_close(stream, &err), &err);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	struct address address;
 
-	if (argc == 3 && read_address(argv[2], &address)) {
-		if (!strcmp(argv[1], "--server") || !strcmp(argv[1], "--client"))
-			return converse(&address, argv[1][2] == 's');
-	}
-	fprintf(stderr, "usage: communicator --server [HOST]:PORT | --client HOST:PORT\n");
-	return 2;
+	if (argc == 3 && asks_for(argv, "--server", &address))
+		return serve(&address);
+	if (argc == 3 && asks_for(argv, "--client", &address))
+		return ask(&address);
+	return usage("communicator --server [HOST]:PORT | --client HOST:PORT");
 }

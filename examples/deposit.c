@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deposit: a file is written straight into the receiver's memory, and a secret is handed out for it.
- *
- *	deposit --receive ADDRESS SECRETS FILE        ADDRESS is [HOST]:PORT, e.g. :7471
- *	deposit --send ADDRESS FILE ID                prints the secret that belongs to ID
- *
- * SECRETS is a file of lines "ID SECRET". A message begins with a letter that says what it is:
+ * Deposit: a file is written straight into the receiver's memory, and a secret is handed out for it. It is in SECRETS, a file of
+ * lines "ID SECRET".
  *
  *	sender                          receiver
  *	O  length and SHA-256      ->
@@ -16,350 +12,241 @@
  *	I  its ID                  ->      stores FILE
  *	                           <-   S  the secret
  *
- * In place of each answer there may be an N, no, and why: then the receiver hangs up. It serves one sender after another
- * until one has got its secret. Exit codes: 0 all went well, 1 it failed, 2 usage, 3 the receiver said no.
+ * In place of each answer there may be an N, no, and why: then the receiver hangs up. It serves one sender after another until
+ * one has got its secret. Exit code 3: the receiver said no.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "example.h"
 
 #define LARGEST (256u << 20)
-#define PATIENCE_MS 5000 /* with a peer who has something to say: anybody may call, and be silent */
+#define PATIENCE 5.0 /* seconds: anybody may call a receiver, and be silent */
 #define TEXT_MAX 256
-
-struct offer {
-	uint64_t len;
-	uint8_t sha256[32];
-};
 
 struct message {
 	char kind;
-	size_t len;
-	uint8_t body[TEXT_MAX];
+	union {
+		struct {
+			uint64_t len;
+			uint8_t sha256[32];
+		} offer;
+		struct vb_token token;
+		char text[TEXT_MAX];
+	};
 };
 
-static uint64_t now_ms(void)
+static void hash(const void *data, size_t len, uint8_t sha256[32])
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	if (EVP_Digest(data, len, sha256, NULL, EVP_sha256(), NULL) != 1)
+		errx(1, "there is no SHA-256");
 }
 
-/* Waits until the channel may have got further. */
-static int wait_for_peer(struct vb_channel *channel, uint64_t deadline_ms, struct vb_error *err)
+/* Waits until the channel may have got further; false when the time is over. */
+static bool wait_until(double deadline, struct vb_channel *channel)
 {
-	struct pollfd descriptor = { .fd = vb_channel_fd(channel), .events = POLLIN };
-	uint64_t now = now_ms();
+	struct pollfd ready = { .fd = vb_channel_fd(channel), .events = POLLIN };
+	double left = deadline - now();
 
-	if (now < deadline_ms && poll(&descriptor, 1, (int)(deadline_ms - now)) != 0)
-		return 0;
-	*err = (struct vb_error){ .code = VB_ERR_TIMEOUT, .cause = "that takes too long" };
-	return err->code;
+	return left > 0 && poll(&ready, 1, (int)(left * 1e3) + 1) != 0;
 }
 
-static int say(struct vb_channel *channel, char kind, const void *body, size_t len,
-	       struct vb_error *err)
+static const char *why_not(ssize_t returned, const struct vb_error *error)
 {
-	uint64_t deadline_ms = now_ms() + PATIENCE_MS;
-	char message[1 + TEXT_MAX] = { kind };
+	static char line[VB_ERROR_LINE_MAX];
+
+	if (returned == VB_ERR_AGAIN)
+		return "that takes too long";
+	return returned < 0 ? vb_error_format(error, line, sizeof(line)) : NULL;
+}
+
+/* Both of them: NULL, or why it went wrong. */
+static const char *say(struct vb_channel *channel, char kind, struct message *message)
+{
+	double deadline = now() + PATIENCE;
+	struct vb_error error;
 	int rc;
 
-	memcpy(message + 1, body, len);
-	while ((rc = vb_channel_try_send(channel, message, 1 + len, err)) == VB_ERR_AGAIN) {
-		rc = wait_for_peer(channel, deadline_ms, err);
-		if (rc != 0)
-			break;
-	}
-	return rc;
+	message->kind = kind;
+	do
+		rc = vb_channel_try_send(channel, message, sizeof(*message), &error);
+	while (rc == VB_ERR_AGAIN && wait_until(deadline, channel));
+	return why_not(rc, &error);
 }
 
-/* The next message. One that is empty or too long is of kind 0. */
-static int hear(struct vb_channel *channel, uint64_t patience_ms, struct message *message,
-		struct vb_error *err)
+static const char *hear(struct vb_channel *channel, char kind, double patience,
+			struct message *message)
 {
-	uint64_t deadline_ms = now_ms() + patience_ms;
+	double deadline = now() + patience;
+	struct vb_error error;
 	const void *bytes;
 	ssize_t len;
 
-	while ((len = vb_channel_try_recv(channel, &bytes, err)) == VB_ERR_AGAIN) {
-		len = wait_for_peer(channel, deadline_ms, err);
-		if (len != 0)
-			break;
-	}
-	*message = (struct message){ 0 };
-	if (len < 1 || len - 1 > TEXT_MAX)
-		return len < 0 ? (int)len : 0;
-	message->kind = *(const char *)bytes;
-	message->len = (size_t)len - 1;
-	memcpy(message->body, (const char *)bytes + 1, message->len);
+	do
+		len = vb_channel_try_recv(channel, &bytes, &error);
+	while (len == VB_ERR_AGAIN && wait_until(deadline, channel));
+	if (len == sizeof(*message))
+		memcpy(message, bytes, sizeof(*message));
+	message->text[TEXT_MAX - 1] = '\0';
+	if (len == sizeof(*message) && message->kind == 'N')
+		return message->text;
+	if (len >= 0 && (len != sizeof(*message) || message->kind != kind))
+		return "that is not what comes next";
+	return why_not(len, &error);
+}
+
+/* ---- The sender ---- */
+
+/* The answer takes the place of the message. */
+static void ask(struct vb_channel *channel, char kind, char answer, struct message *message)
+{
+	const char *why = say(channel, kind, message);
+
+	if (why)
+		errx(1, "%s", why);
+	why = hear(channel, answer, 12 * PATIENCE, message);
+	if (why)
+		errx(3, "the receiver says no: %s", why);
+}
+
+static int send_file(const struct address *to, const char *path, const char *id)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct message message = { 0 };
+	struct stat st = { .st_size = 0 };
+	struct vb_channel *channel;
+	struct vb_error error;
+	void *data = MAP_FAILED;
+
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		err(1, "%s", path);
+	message.offer.len = (uint64_t)st.st_size;
+	hash(data, (size_t)st.st_size, message.offer.sha256);
+	must(vb_channel_connect(to->host, to->port, NULL, &channel, &error), &error);
+	ask(channel, 'O', 'T', &message);
+	must(vb_put(channel, &message.token, 0, data, (size_t)st.st_size, &error), &error);
+	ask(channel, 'D', 'G', &message);
+	snprintf(message.text, TEXT_MAX, "%s", id);
+	ask(channel, 'I', 'S', &message);
+	puts(message.text);
+	vb_channel_close(channel, NULL); /* the answers have said it all */
 	return 0;
 }
 
-static bool hash(const void *data, size_t len, uint8_t sha256[32])
+/* ---- The receiver ---- */
+
+static bool store(const char *path, const struct vb_region *memory)
 {
-	return EVP_Digest(data, len, sha256, NULL, EVP_sha256(), NULL) == 1;
+	FILE *file = fopen(path, "wb");
+	bool ok = file && fwrite(vb_region_addr(memory), vb_region_len(memory), 1, file) == 1;
+
+	return file && fclose(file) == 0 && ok;
 }
 
-/* ---- Sending ---- */
-
-/* The answer must be of this kind. Returns an exit code. */
-static int expect(struct vb_channel *channel, char kind, struct message *answer)
+/* Puts the secret in the place of the ID. */
+static bool find_secret(const char *path, char id[TEXT_MAX])
 {
-	struct vb_error err;
+	FILE *file = fopen(path, "r");
+	char name[TEXT_MAX], secret[TEXT_MAX];
+	bool found = false;
 
-	if (hear(channel, 12 * PATIENCE_MS, answer, &err) != 0)
-		return complain("deposit", &err);
-	if (answer->kind == kind)
-		return 0;
-	for (size_t i = 0; i < answer->len; i++)
-		if (answer->body[i] < ' ' || answer->body[i] > '~')
-			answer->body[i] = '?';
-	fprintf(stderr, "deposit: the receiver says no: %.*s\n", (int)answer->len,
-		(const char *)answer->body);
-	return 3;
-}
-
-static int send_file(struct vb_channel *channel, const void *data, size_t len, const char *id)
-{
-	struct offer offer = { .len = len };
-	struct message answer;
-	struct vb_token token;
-	struct vb_error err;
-	int rc;
-
-	if (strlen(id) > TEXT_MAX || !hash(data, len, offer.sha256)) {
-		fprintf(stderr, "deposit: the ID is too long, or there is no SHA-256\n");
-		return 1;
-	}
-	if (say(channel, 'O', &offer, sizeof(offer), &err) != 0)
-		return complain("deposit", &err);
-	rc = expect(channel, 'T', &answer);
-	if (rc != 0)
-		return rc;
-	memcpy(&token, answer.body, sizeof(token));
-	if (vb_put(channel, &token, 0, data, len, &err) != 0)
-		return complain("deposit", &err);
-	if (say(channel, 'D', "", 0, &err) != 0)
-		return complain("deposit", &err);
-	rc = expect(channel, 'G', &answer);
-	if (rc != 0)
-		return rc;
-	if (say(channel, 'I', id, strlen(id), &err) != 0)
-		return complain("deposit", &err);
-	rc = expect(channel, 'S', &answer);
-	if (rc == 0)
-		printf("%.*s\n", (int)answer.len, (char *)answer.body);
-	return rc;
-}
-
-static int send_side(const struct address *to, const char *path, const char *id)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
-	struct vb_channel *channel;
-	struct vb_error err;
-	struct stat st = { 0 };
-	void *data = "";
-
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size)
-		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (fd < 0 || data == MAP_FAILED) {
-		fprintf(stderr, "deposit: %s: %s\n", path, strerror(errno));
-		return 1;
-	}
-	close(fd);
-	if (vb_channel_connect(to->host ? to->host : "localhost", to->port, NULL, &channel, &err) !=
-	    0)
-		return complain("deposit", &err);
-	rc = send_file(channel, data, (size_t)st.st_size, id);
-	vb_channel_close(channel, NULL); /* the answers have said it all */
-	return rc;
-}
-
-/* ---- Receiving ---- */
-
-struct receiver {
-	const char *secrets, *path;
-	struct vb_channel *channel;
-	struct offer offer;
-	struct vb_region *memory;
-	char why[TEXT_MAX]; /* the sender is sent away */
-};
-
-static bool refuse(struct receiver *r, const char *why)
-{
-	snprintf(r->why, sizeof(r->why), "%s", why);
-	return false;
-}
-
-static bool refuse_vb(struct receiver *r, const struct vb_error *err)
-{
-	char line[VB_ERROR_LINE_MAX];
-
-	return refuse(r, vb_error_format(err, line, sizeof(line)));
-}
-
-static bool await(struct receiver *r, char kind, uint64_t patience_ms, struct message *message)
-{
-	struct vb_error err;
-
-	if (hear(r->channel, patience_ms, message, &err) != 0)
-		return refuse_vb(r, &err);
-	return message->kind == kind || refuse(r, "that is not what comes next");
-}
-
-static bool answer(struct receiver *r, char kind, const void *body, size_t len)
-{
-	struct vb_error err;
-
-	return say(r->channel, kind, body, len, &err) == 0 || refuse_vb(r, &err);
-}
-
-static bool take_offer(struct receiver *r)
-{
-	struct message message;
-	struct vb_error err;
-
-	if (!await(r, 'O', PATIENCE_MS, &message))
-		return false;
-	if (message.len != sizeof(r->offer))
-		return refuse(r, "that is no offer");
-	memcpy(&r->offer, message.body, sizeof(r->offer));
-	if (r->offer.len == 0 || r->offer.len > LARGEST)
-		return refuse(r, r->offer.len ? "it is too large" : "it is empty");
-	return vb_region_alloc(r->channel, r->offer.len, &r->memory, &err) == 0 ||
-	       refuse_vb(r, &err);
+	while (file && !found && fscanf(file, "%255s %255[^\n]", name, secret) == 2)
+		found = strcmp(name, id) == 0;
+	if (file)
+		fclose(file);
+	return found && strcpy(id, secret);
 }
 
 /* The memory is the sender's from the token until it is done, and never again. */
-static bool take_deposit(struct receiver *r)
+static const char *take_deposit(struct vb_channel *channel, struct message *message,
+				struct vb_region **memory)
 {
-	uint64_t patience_ms = PATIENCE_MS + r->offer.len / 1000; /* 1 MB/s, or it is given up */
-	struct message message;
+	const char *why = hear(channel, 'O', PATIENCE, message);
+	struct message offer = *message;
+	size_t len = offer.offer.len;
 	struct vb_grant *grant;
-	struct vb_error err;
-	bool ok;
+	struct vb_error error;
 
-	if (vb_grant(r->memory, 0, r->offer.len, VB_RIGHT_WRITE, &grant, &err) != 0)
-		return refuse_vb(r, &err);
-	ok = answer(r, 'T', vb_grant_token(grant), sizeof(struct vb_token)) &&
-	     await(r, 'D', patience_ms, &message);
+	if (why || len == 0 || len > LARGEST)
+		return why ? why : len ? "it is too large" : "it is empty";
+	if (vb_region_alloc(channel, len, memory, &error) != 0 ||
+	    vb_grant(*memory, 0, len, VB_RIGHT_WRITE, &grant, &error) != 0)
+		return why_not(error.code, &error);
+	message->token = *vb_grant_token(grant);
+	why = say(channel, 'T', message);
+	if (!why) /* 1 MB/s, or it is given up */
+		why = hear(channel, 'D', PATIENCE + (double)len / 1e6, message);
 	vb_revoke(grant);
-	return ok;
+	if (why)
+		return why;
+	hash(vb_region_addr(*memory), len, message->offer.sha256);
+	if (memcmp(message->offer.sha256, offer.offer.sha256, sizeof(offer.offer.sha256)) != 0)
+		return "bad: its SHA-256 is another one";
+	return say(channel, 'G', message);
 }
 
-static bool check_deposit(struct receiver *r)
+static const char *hand_out_secret(struct vb_channel *channel, struct message *message,
+				   const char *secrets, const char *path,
+				   const struct vb_region *memory)
 {
-	uint8_t sha256[32];
+	const char *why = hear(channel, 'I', PATIENCE, message);
 
-	if (!hash(vb_region_addr(r->memory), r->offer.len, sha256) ||
-	    memcmp(sha256, r->offer.sha256, sizeof(sha256)) != 0)
-		return refuse(r, "bad: its SHA-256 is another one");
-	return answer(r, 'G', "", 0);
+	if (why)
+		return why;
+	if (!find_secret(secrets, message->text))
+		return "nobody is known by that ID";
+	return store(path, memory) ? say(channel, 'S', message) : "it cannot be stored";
 }
 
-static bool store_deposit(struct receiver *r)
+/* True if it has got its secret. */
+static bool serve(struct vb_channel *channel, const char *secrets, const char *path)
 {
-	FILE *file = fopen(r->path, "wb");
-	bool ok = file && fwrite(vb_region_addr(r->memory), r->offer.len, 1, file) == 1;
+	double deadline = now() + PATIENCE;
+	struct message message = { 0 };
+	struct vb_region *memory = NULL; /* until the channel is aborted */
+	const char *why = take_deposit(channel, &message, &memory);
 
-	if (file && fclose(file) != 0)
-		ok = false;
-	return ok || refuse(r, "it cannot be stored");
-}
-
-/* In a line "ID SECRET". */
-static bool find_secret(const char *path, const struct message *id, char secret[TEXT_MAX])
-{
-	FILE *file = fopen(path, "r");
-	char line[2 * TEXT_MAX], name[TEXT_MAX];
-	bool found = false;
-
-	while (file && !found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "%255s %255[^\n]", name, secret) == 2 &&
-			strlen(name) == id->len && !memcmp(name, id->body, id->len);
-	if (file)
-		fclose(file);
-	return found;
-}
-
-static bool hand_out_secret(struct receiver *r)
-{
-	char secret[TEXT_MAX];
-	struct message id;
-
-	if (!await(r, 'I', PATIENCE_MS, &id))
-		return false;
-	if (!find_secret(r->secrets, &id, secret))
-		return refuse(r, "nobody is known by that ID");
-	return store_deposit(r) && answer(r, 'S', secret, strlen(secret));
-}
-
-/* Gives the sender's library some time to take the last words. */
-static void hang_up(struct receiver *r)
-{
-	uint64_t deadline_ms = now_ms() + PATIENCE_MS;
-	struct vb_error err;
-
-	while (vb_channel_try_finish(r->channel, &err) == VB_ERR_AGAIN &&
-	       wait_for_peer(r->channel, deadline_ms, &err) == 0)
-		;
-	vb_region_close(r->memory);
-	vb_channel_abort(r->channel);
-}
-
-static bool serve_sender(struct receiver *r)
-{
-	bool served = take_offer(r) && take_deposit(r) && check_deposit(r) && hand_out_secret(r);
-	struct vb_error err;
-
-	if (!served) {
-		fprintf(stderr, "deposit: %s: %s\n", vb_channel_peer(r->channel), r->why);
-		say(r->channel, 'N', r->why, strlen(r->why), &err);
+	if (!why)
+		why = hand_out_secret(channel, &message, secrets, path, memory);
+	if (why) {
+		warnx("%s: %s", vb_channel_peer(channel), why);
+		snprintf(message.text, TEXT_MAX, "%s", why);
+		say(channel, 'N', &message);
 	}
-	hang_up(r);
-	return served;
+	while (vb_channel_try_finish(channel, NULL) == VB_ERR_AGAIN &&
+	       wait_until(deadline, channel))
+		; /* the sender's library takes the last words */
+	vb_channel_abort(channel);
+	return !why;
 }
 
-static int receive_side(const struct address *at, const char *secrets, const char *path)
+static int receive(const struct address *at, const char *secrets, const char *path)
 {
 	struct vb_listener *listener;
-	struct vb_error err;
-	bool served = false;
-	int rc = vb_listener_open(at->host, at->port, NULL, &listener, &err);
+	struct vb_channel *channel;
+	struct vb_error error;
 
-	if (rc != 0)
-		return complain("deposit", &err);
-	fprintf(stderr, "deposit: listening on port %d\n", vb_listener_port(listener));
-	while (rc == 0 && !served) {
-		struct receiver r = { .secrets = secrets, .path = path };
-
-		rc = vb_listener_accept(listener, &r.channel, &err);
-		if (rc == 0)
-			served = serve_sender(&r);
-	}
+	must(vb_listener_open(at->host, at->port, NULL, &listener, &error), &error);
+	warnx("listening on port %d", vb_listener_port(listener));
+	do
+		must(vb_listener_accept(listener, &channel, &error), &error);
+	while (!serve(channel, secrets, path));
 	vb_listener_close(listener);
-	return served ? 0 : complain("deposit", &err);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	struct address address;
 
-	if (argc == 5 && read_address(argv[2], &address)) {
-		if (!strcmp(argv[1], "--receive"))
-			return receive_side(&address, argv[3], argv[4]);
-		if (!strcmp(argv[1], "--send"))
-			return send_side(&address, argv[3], argv[4]);
-	}
-	fprintf(stderr, "usage: deposit --receive [HOST]:PORT SECRETS FILE\n"
-			"       deposit --send HOST:PORT FILE ID\n");
-	return 2;
+	if (argc == 5 && asks_for(argv, "--receive", &address))
+		return receive(&address, argv[3], argv[4]);
+	if (argc == 5 && asks_for(argv, "--send", &address))
+		return send_file(&address, argv[3], argv[4]);
+	return usage("deposit --receive [HOST]:PORT SECRETS FILE | --send HOST:PORT FILE ID");
 }

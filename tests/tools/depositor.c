@@ -26,11 +26,16 @@ struct depositor {
 	size_t len;
 };
 
+/* The kind, in the first 8 bytes, and the body. */
+#define BODY_AT 8
+#define MESSAGE_BYTES (BODY_AT + 256)
+
 static void say(struct depositor *d, char kind, const void *body, size_t len)
 {
-	struct iovec pieces[] = { { &kind, 1 }, { (void *)body, len } };
+	char message[MESSAGE_BYTES] = { kind };
 
-	vb_channel_sendv(d->channel, pieces, 2, NULL);
+	memcpy(message + BODY_AT, body, len);
+	vb_channel_send(d->channel, message, sizeof(message), NULL);
 }
 
 static void offer(struct depositor *d, uint64_t len, uint8_t twist)
@@ -52,17 +57,16 @@ static void put(struct depositor *d, uint64_t offset, size_t len)
 
 static void hear(struct depositor *d)
 {
-	const void *message;
-	ssize_t len = vb_channel_recv(d->channel, &message, NULL);
+	const char *message;
+	ssize_t len = vb_channel_recv(d->channel, (const void **)&message, NULL);
 
-	if (len < 1) {
+	if (len != MESSAGE_BYTES) {
 		printf("%s\n", vb_err_name((enum vb_err)len));
-	} else if (*(const char *)message == 'T') {
-		memcpy(&d->token, (const char *)message + 1, sizeof(d->token));
-		printf("T\n");
-	} else {
-		printf("%.*s\n", (int)len, (const char *)message);
+		return;
 	}
+	if (*message == 'T')
+		memcpy(&d->token, message + BODY_AT, sizeof(d->token));
+	printf("%c%.256s\n", *message, *message == 'N' ? message + BODY_AT : "");
 }
 
 static void do_step(struct depositor *d, const char *step)
