@@ -181,6 +181,7 @@ static struct vb__received received_by(struct vb_channel *ch, const struct vb__c
 	} else {
 		received.slot = &ch->rx.slot[c->id];
 		received.bytes = received.slot->bytes;
+		vb__packet_recv_done(ch);
 	}
 	return received;
 }

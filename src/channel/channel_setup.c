@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A channel's beginning and end: memory, receives, limits; and taking it all down. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,9 +69,28 @@ static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *e
 	return rc ? rc : vb__channel_open_sends(ch, err);
 }
 
+/*
+ * What is received into is next to be read: in few slots, which are used again and again, it is still in the
+ * CPU's cache. So where messages can wait, only so many bytes are posted.
+ */
+#define POSTED_BYTES (1u << 20)
+#define POSTED_LEAST 2u
+
+static unsigned most_receives(const struct vb_channel *ch)
+{
+	size_t most;
+
+	if (!(ch->ep->caps & VB__CAP_PATIENT) || ch->ep->pool)
+		return UINT_MAX;
+	most = POSTED_BYTES / ch->rx.room;
+	return most < POSTED_LEAST ? POSTED_LEAST : (unsigned)most;
+}
+
 static int post_receives(struct vb_channel *ch, struct vb_error *err)
 {
 	int rc = 0;
+
+	ch->receives.most = most_receives(ch);
 
 	for (unsigned i = 1; i < ch->rx.count && rc == 0; i++)
 		rc = vb__packet_post_recv(ch, vb__slot_take(&ch->rx), err);

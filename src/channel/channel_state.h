@@ -42,6 +42,12 @@ struct vb__inbox {
 	struct vb__received shown; /* holds the message that the user looks at */
 };
 
+/* Receives of the channel's own slots. */
+struct vb__receives {
+	unsigned posted, most;
+	struct vb__slot *later; /* to be posted when others have completed; the last one first */
+};
+
 /* Small messages put together while earlier packets are under way. */
 struct vb__outbox {
 	struct vb__slot *slot; /* NULL: none open */
@@ -112,6 +118,7 @@ struct vb_channel {
 	struct vb__slots rx, tx, control;
 	unsigned lent;	       /* received messages that are lent out */
 	unsigned control_busy; /* control packets being sent */
+	struct vb__receives receives;
 	struct vb__inbox inbox;
 	struct vb__outbox outbox;
 	struct vb__flusher flusher;
@@ -256,8 +263,11 @@ void vb__loop_close(struct vb_channel *ch);
 
 /* ---- packets.c: lock held ---- */
 
-/* Posts the receive of a slot. */
+/* Posts the receive of a slot, at once or when another has completed. */
 int vb__packet_post_recv(struct vb_channel *ch, struct vb__slot *slot, struct vb_error *err);
+
+/* One has completed. */
+void vb__packet_recv_done(struct vb_channel *ch);
 
 /*
  * Sends a packet: the pieces of the user's memory that are lent to it, then

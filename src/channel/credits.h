@@ -5,7 +5,8 @@
  * Each side posts depth + VB__CREDIT_RESERVE receives. A packet with messages,
  * or the END, is sent only while its sender holds a credit; the receiver
  * returns the credit when the packet is consumed and its receive is posted
- * again. So a packet never arrives without a receive.
+ * again. So a packet never arrives without a receive. (Where it could wait for
+ * one, VB__CAP_PATIENT, some of them are posted later.)
  *
  * Returned credits ride on any packet that goes the other way. If there is
  * none, a CREDIT packet carries them: when half of the depth is owed, or any

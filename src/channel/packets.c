@@ -7,7 +7,25 @@ int vb__packet_post_recv(struct vb_channel *ch, struct vb__slot *slot, struct vb
 	struct vb__sge sge = { .addr = slot->bytes, .len = ch->rx.room, .mr = ch->rx.mr };
 	struct vb__op op = { .kind = VB__OP_RECV, .id = slot->number, .sge = &sge, .sge_count = 1 };
 
+	if (ch->receives.posted == ch->receives.most) {
+		slot->next_free = ch->receives.later;
+		ch->receives.later = slot;
+		return 0;
+	}
+	ch->receives.posted++;
 	return vb__ep_post(ch->ep, &op, err);
+}
+
+void vb__packet_recv_done(struct vb_channel *ch)
+{
+	struct vb__slot *slot = ch->receives.later;
+
+	ch->receives.posted--;
+	if (!slot || ch->ep->state == VB__EP_DOWN)
+		return;
+	ch->receives.later = slot->next_free;
+	if (vb__packet_post_recv(ch, slot, &ch->failure) != 0)
+		vb__channel_fail(ch, NULL);
 }
 
 int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__packet packet,

@@ -67,6 +67,7 @@ enum vb__ep_cap {
 	VB__CAP_MUTE = 256,	/* of a refused access only the end of the connection is heard */
 	VB__CAP_ATTENDED = 128, /* the peer's reads and writes go on only while somebody polls */
 	VB__CAP_READ = 512,	/* VB__OP_READ */
+	VB__CAP_PATIENT = 1024, /* messages wait for receives; while none is posted nobody sleeps */
 };
 
 enum vb__op_kind {

@@ -264,6 +264,41 @@ static void one_sided_client(struct side *side)
 	close_link(&l);
 }
 
+/* More than there are receives for: the rest waits, in order. */
+#define WAITING 12u
+
+static void patient_server(struct side *side)
+{
+	struct link l = { 0 };
+
+	if (open_link_server(side, &l, VB__ACCESS_LOCAL) & VB__CAP_PATIENT) {
+		for (uint8_t i = 0; i < 7; i++)
+			hear(&l, i);
+		sleep_ms(50);
+		CHECK_EQ(vb__ep_poll(l.ep, &(struct vb__completion){ 0 }, 1), 0);
+		for (uint8_t i = 7; i < WAITING; i++) {
+			post(&l, VB__OP_RECV, 100, 0, 64);
+			hear(&l, i);
+		}
+		post(&l, VB__OP_RECV, 100, 0, 64);
+	}
+	say(&l, 'd');
+	hear(&l, 'e');
+	close_link(&l);
+}
+
+static void patient_client(struct side *side)
+{
+	struct link l = { 0 };
+
+	if (open_link_client(side, &l, VB__ACCESS_LOCAL) & VB__CAP_PATIENT)
+		for (uint8_t i = 0; i < WAITING; i++)
+			say(&l, i);
+	hear(&l, 'd');
+	say(&l, 'e');
+	close_link(&l);
+}
+
 static void denied_server(struct side *side)
 {
 	struct link l = { 0 };
@@ -505,6 +540,7 @@ static void uc_client(struct side *side)
 
 const struct test fabric_tests[] = {
 	{ "fabric_private_data_write_and_read", one_sided_server, one_sided_client },
+	{ "fabric_lets_wait_what_has_no_receive_or_says_so", patient_server, patient_client },
 	{ "fabric_refuses_what_is_not_granted", denied_server, denied_client },
 	{ "fabric_immediate_and_atomics_or_a_clear_no", special_server, special_client },
 	{ "fabric_every_operation_completes_exactly_once", flush_server, flush_client },

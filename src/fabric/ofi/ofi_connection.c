@@ -72,6 +72,9 @@ static void settle_limits(struct ofi_ep *ep, const struct vb__ep_attr *attr)
 	ep->base.caps = VB__CAP_READ | VB__CAP_SLOW_POST | VB__CAP_ATTENDED | VB__CAP_MUTE;
 	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
 		ep->base.caps |= VB__CAP_ANY_BUFFER;
+	/* Others may, too; of this one it is known. */
+	if (strcmp(info->fabric_attr->prov_name, "tcp") == 0)
+		ep->base.caps |= VB__CAP_PATIENT;
 	snprintf(ep->base.device, sizeof(ep->base.device), "%s", info->fabric_attr->prov_name);
 }
 
