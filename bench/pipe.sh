@@ -2,7 +2,7 @@
 # The pipe beside its peers; sourced by bench/run. Each contender is a pair of functions NAME_recv OUT and
 # NAME_send IN, where IN is a file or - for a pipe into its stdin, and OUT is a file or /dev/null.
 
-pipe_mib=${VB_BENCH_MIB:-4096}
+pipe_mib=${VB_BENCH_MIB:-8192}
 pipe_port=17471
 tools=$build/tools
 
@@ -57,11 +57,17 @@ cpu_seconds() {
 # would need fresh ones.
 make_new() { [ ! -f "$1" ] || rm "$1"; }
 
+# make_ready OUT: likewise for memory. What was freed a while ago may be with the host of this machine, and comes back slowly, a page at a time.
+make_ready() {
+	make_new "$1"
+	[ "$1" = /dev/null ] || { head -c "${pipe_mib}M" /dev/zero > "$pipe_dir/warm" && rm "$pipe_dir/warm"; }
+}
+
 # once NAME IN OUT: prints "GB/s cpu-seconds-per-GiB"
 once() {
 	local name=$1 in=$2 out=$3 start end pid
 	peer_out=$out
-	make_new "$out"
+	make_ready "$out"
 	cpu_seconds "$pipe_dir/recv.cpu" eval "(${name}_recv '$out')" &
 	pid=$!
 	until listening; do sleep 0.01; done
@@ -137,7 +143,7 @@ bare_pipe() { cat "$pipe_dir/data" | cat > /dev/null; }
 bare_cp() { cp "$pipe_dir/data" "$pipe_dir/out"; }
 timed() {
 	local start
-	make_new "$pipe_dir/out"
+	make_ready "$pipe_dir/out"
 	start=$EPOCHREALTIME
 	"$1"
 	awk -v s="$start" -v e="$EPOCHREALTIME" -v mib="$pipe_mib" 'BEGIN {printf "%.3f\n", mib * 1048576 / (e - s) / 1e9}'
@@ -150,19 +156,32 @@ iperf3_rate() {
 }
 ours_rate() { once ours "$1" "$2" | cut -d' ' -f1; }
 
+# pipe_size MIB: makes the data so long
+pipe_size() {
+	local have=0
+	pipe_mib=$1
+	[ ! -f "$pipe_dir/data" ] || have=$(($(stat -c %s "$pipe_dir/data") >> 20))
+	if [ "$have" -lt "$1" ]; then head -c $(($1 - have))M /dev/urandom >> "$pipe_dir/data"; else truncate -s "$1M" "$pipe_dir/data"; fi
+}
+
 bench_pipe() {
 	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX)
 	pipe_at=127.0.0.1 pipe_fabric=ofi
+	local whole=$pipe_mib
 	prepare_ssh
-	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
-	heading "the pipe over loopback, $pipe_mib MiB on tmpfs, congestion control $(congestion)"
+	heading "the pipe over loopback, $whole MiB on tmpfs, congestion control $(congestion)"
+	pipe_size $((whole / 8))
 	pipe_check ours nc socat mbuffer ssh
+	pipe_size "$whole"
 	pipe_contest "file into /dev/null" file /dev/null nc=1.2 socat=1.2 mbuffer=1.2 ssh
 	pipe_contest "pipe into /dev/null" pipe /dev/null nc=1.2 socat=1.2 mbuffer=1.2 ssh
-	pipe_contest "file into file" file "$pipe_dir/out" socat=1.2 nc mbuffer
 	contest "pipe into /dev/null" GB/s higher - ours_rate pipe /dev/null -- "cat | cat, no network" timed bare_pipe
-	contest "file into file" GB/s higher - ours_rate file "$pipe_dir/out" -- "cp, no network" timed bare_cp
 	contest "file into /dev/null" GB/s higher - ours_rate file /dev/null -- "iperf3, no file" iperf3_rate
+	pipe_size $((whole / 2)) # there must be room for it twice
+	pipe_contest "file of $pipe_mib MiB into file" file "$pipe_dir/out" socat=1.2 nc mbuffer
+	contest "file of $pipe_mib MiB into file" GB/s higher - ours_rate file "$pipe_dir/out" -- "cp, no network" timed bare_cp
+	pipe_size $((whole / 8)) # where starting the programs counts most
+	pipe_contest "file of $pipe_mib MiB into /dev/null" file /dev/null socat nc
 	pipe_memory
 	rm -rf "$pipe_dir"
 }
@@ -199,7 +218,7 @@ ours_flowing() {
 }
 
 bench_pipe_verbs_inside() {
-	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=$VB_RXE_ADDR pipe_fabric=verbs pipe_mib=${VB_BENCH_MIB:-128}
+	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=$VB_RXE_ADDR pipe_fabric=verbs pipe_mib=${VB_BENCH_MIB:-512}
 	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
 	heading "the pipe over Soft-RoCE in a VM, $pipe_mib MiB on tmpfs"
 	contest "file into /dev/null, while data flows" MB/s higher 0.90 ours_flowing /dev/null \

@@ -122,7 +122,10 @@ int vb_channel_finish(struct vb_channel *channel, struct vb_error *err);
 int vb_region_open(struct vb_channel *channel, void *addr, size_t len, struct vb_region **region,
 		   struct vb_error *err);
 
-/* Undoes vb_region_open; waits for posted messages first. Before vb_channel_close. NULL is fine. */
+/*
+ * Undoes vb_region_open; waits for posted messages first. The end of the
+ * channel closes what is left. NULL is fine.
+ */
 void vb_region_close(struct vb_region *region);
 
 /*
