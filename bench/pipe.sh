@@ -218,7 +218,7 @@ ours_flowing() {
 }
 
 bench_pipe_verbs_inside() {
-	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=$VB_RXE_ADDR pipe_fabric=verbs pipe_mib=${VB_BENCH_MIB:-512}
+	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=$VB_RXE_ADDR pipe_fabric=verbs pipe_mib=${VB_BENCH_MIB:-128}
 	head -c "${pipe_mib}M" /dev/urandom > "$pipe_dir/data"
 	heading "the pipe over Soft-RoCE in a VM, $pipe_mib MiB on tmpfs"
 	contest "file into /dev/null, while data flows" MB/s higher 0.90 ours_flowing /dev/null \
