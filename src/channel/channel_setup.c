@@ -71,7 +71,8 @@ static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *e
 
 /*
  * What is received into is next to be read: in few slots, which are used again and again, it is still in the
- * CPU's cache. So where messages can wait, only so many bytes are posted.
+ * CPU's cache. So where messages can wait, only so many bytes are posted; but only for a transfer, to which
+ * what waits is worth nothing when the peer is lost. Others get all that had arrived.
  */
 #define POSTED_BYTES (1u << 20)
 #define POSTED_LEAST 2u
@@ -80,7 +81,7 @@ static unsigned most_receives(const struct vb_channel *ch)
 {
 	size_t most;
 
-	if (!(ch->ep->caps & VB__CAP_PATIENT) || ch->ep->pool)
+	if (!(ch->ep->caps & VB__CAP_PATIENT) || ch->settings.traffic != VB__TRAFFIC_IN)
 		return UINT_MAX;
 	most = POSTED_BYTES / ch->rx.room;
 	return most < POSTED_LEAST ? POSTED_LEAST : (unsigned)most;

@@ -93,6 +93,51 @@ static void sending_then_dying_client(struct side *side)
 	raise(SIGKILL);
 }
 
+/* Many, and long ones would be possible. Answering somebody who is dead does not lose what is still unread. */
+#define UNREAD 60u
+
+static void large(struct side *side)
+{
+	side->options.depth = 64;
+	side->options.max_message_bytes = 1 << 20;
+}
+
+static void answering_server(struct side *side)
+{
+	struct vb_channel *ch;
+	const void *message;
+
+	large(side);
+	ch = serve_one(side);
+	await_step(side, 0);
+	while (kill(side->shared->client, 0) == 0 && side->shared->note == 0)
+		sleep_ms(1);
+	sleep_ms(100);
+	for (unsigned i = 0; i < UNREAD; i++) {
+		CHECK_EQ(recv_well(ch, &message), 100);
+		CHECK(is_filled(message, 100, i));
+		vb_channel_send(ch, "thanks", 6, NULL);
+	}
+	expect_lost(ch);
+}
+
+static void prolific_then_dying_client(struct side *side)
+{
+	struct vb_channel *ch;
+	uint8_t buffer[100];
+
+	large(side);
+	ch = connect_there(side);
+	for (unsigned i = 0; i < UNREAD; i++) {
+		fill(buffer, sizeof(buffer), i);
+		send_well(ch, buffer, sizeof(buffer));
+	}
+	sleep_ms(200);
+	signal_step(side, 0);
+	side->shared->note = 1;
+	raise(SIGKILL);
+}
+
 static void mid_message_server(struct side *side)
 {
 	struct vb_channel *ch = serve_one(side);
@@ -400,6 +445,8 @@ const struct test end_tests[] = {
 	{ "aborted_channel_is_lost_at_the_peer", lost_server, aborting_client },
 	{ "what_arrived_before_the_loss_is_received_first", before_loss_server,
 	  sending_then_dying_client, RETURNS, DIES },
+	{ "what_arrived_is_received_though_answers_fail", answering_server,
+	  prolific_then_dying_client, RETURNS, DIES, "ofi" },
 	{ "peer_killed_in_mid_message_leaves_no_partial_message", mid_message_server,
 	  endless_client, RETURNS, DIES },
 	{ "sender_learns_that_the_receiver_was_killed", killed_receiver_server,
