@@ -11,7 +11,7 @@ static void hear(struct vb_stream *stream, size_t len)
 	char said[QUESTION_BYTES];
 	struct vb_error err;
 
-	if (must(vb_stream_read(stream, said, len, &err), &err) == 0)
+	if ((size_t)must(vb_stream_read(stream, said, len, &err), &err) < len)
 		errx(1, "the peer has closed, and not said %zu bytes", len);
 	printf("%.*s\n", (int)len, said);
 }

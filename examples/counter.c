@@ -24,7 +24,7 @@ static void lend(struct vb_channel *channel)
 		vb_error_format(&err, why, sizeof(why));
 		vb_channel_send(channel, why, strlen(why), NULL);
 		vb_channel_close(channel, NULL);
-		errx(3, "%s", why);
+		errx(err.code == VB_ERR_UNSUPPORTED ? 3 : 1, "%s", why);
 	}
 	must(vb_channel_send(channel, vb_grant_token(grant), sizeof(struct vb_token), &err), &err);
 }

@@ -88,14 +88,14 @@ static const char *hear(struct vb_channel *channel, char kind, double patience,
 	do
 		len = vb_channel_try_recv(channel, &bytes, &error);
 	while (len == VB_ERR_AGAIN && wait_until(deadline, channel));
+	if (len < 0)
+		return why_not(len, &error);
 	if (len == sizeof(*message))
 		memcpy(message, bytes, sizeof(*message));
 	message->text[TEXT_MAX - 1] = '\0';
-	if (len == sizeof(*message) && message->kind == 'N')
-		return message->text;
-	if (len >= 0 && (len != sizeof(*message) || message->kind != kind))
+	if (len != sizeof(*message) || message->kind != kind)
 		return "that is not what comes next";
-	return why_not(len, &error);
+	return NULL;
 }
 
 /* ---- The sender ---- */
@@ -108,8 +108,12 @@ static void ask(struct vb_channel *channel, char kind, char answer, struct messa
 	if (why)
 		errx(1, "%s", why);
 	why = hear(channel, answer, 12 * PATIENCE, message);
+	for (char *at = message->text; message->kind == 'N' && *at; at++)
+		*at = *at < ' ' || *at > '~' ? '?' : *at;
+	if (why && message->kind == 'N')
+		errx(3, "the receiver says no: %s", message->text);
 	if (why)
-		errx(3, "the receiver says no: %s", why);
+		errx(1, "%s", why);
 }
 
 static int send_file(const struct address *to, const char *path, const char *id)
@@ -119,12 +123,16 @@ static int send_file(const struct address *to, const char *path, const char *id)
 	struct stat st = { .st_size = 0 };
 	struct vb_channel *channel;
 	struct vb_error error;
-	void *data = MAP_FAILED;
+	void *data = "";
 
-	if (fd >= 0 && fstat(fd, &st) == 0)
+	if (fd < 0 || fstat(fd, &st) != 0)
+		err(1, "%s", path);
+	if (st.st_size)
 		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		err(1, "%s", path);
+	if (strlen(id) >= TEXT_MAX)
+		errx(1, "the ID is too long");
 	message.offer.len = (uint64_t)st.st_size;
 	hash(data, (size_t)st.st_size, message.offer.sha256);
 	must(vb_channel_connect(to->host, to->port, NULL, &channel, &error), &error);
@@ -148,76 +156,76 @@ static bool store(const char *path, const struct vb_region *memory)
 	return file && fclose(file) == 0 && ok;
 }
 
-/* Puts the secret in the place of the ID. */
-static bool find_secret(const char *path, char id[TEXT_MAX])
+static bool find_secret(const char *path, const char *id, char secret[TEXT_MAX])
 {
 	FILE *file = fopen(path, "r");
-	char name[TEXT_MAX], secret[TEXT_MAX];
+	char line[2 * TEXT_MAX], name[TEXT_MAX];
 	bool found = false;
 
-	while (file && !found && fscanf(file, "%255s %255[^\n]", name, secret) == 2)
-		found = strcmp(name, id) == 0;
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%255s %255[^\n]", name, secret) == 2 && !strcmp(name, id);
 	if (file)
 		fclose(file);
-	return found && strcpy(id, secret);
+	return found;
 }
 
 /* The memory is the sender's from the token until it is done, and never again. */
-static const char *take_deposit(struct vb_channel *channel, struct message *message,
-				struct vb_region **memory)
+static const char *take_deposit(struct vb_channel *channel, struct vb_region **memory)
 {
-	const char *why = hear(channel, 'O', PATIENCE, message);
-	struct message offer = *message;
+	struct message offer = { 0 }, message = { 0 };
+	const char *why = hear(channel, 'O', PATIENCE, &offer);
 	size_t len = offer.offer.len;
 	struct vb_grant *grant;
 	struct vb_error error;
+	uint8_t sha256[32];
 
 	if (why || len == 0 || len > LARGEST)
 		return why ? why : len ? "it is too large" : "it is empty";
 	if (vb_region_alloc(channel, len, memory, &error) != 0 ||
 	    vb_grant(*memory, 0, len, VB_RIGHT_WRITE, &grant, &error) != 0)
 		return why_not(error.code, &error);
-	message->token = *vb_grant_token(grant);
-	why = say(channel, 'T', message);
+	message.token = *vb_grant_token(grant);
+	why = say(channel, 'T', &message);
 	if (!why) /* 1 MB/s, or it is given up */
-		why = hear(channel, 'D', PATIENCE + (double)len / 1e6, message);
+		why = hear(channel, 'D', PATIENCE + (double)len / 1e6, &message);
 	vb_revoke(grant);
 	if (why)
 		return why;
-	hash(vb_region_addr(*memory), len, message->offer.sha256);
-	if (memcmp(message->offer.sha256, offer.offer.sha256, sizeof(offer.offer.sha256)) != 0)
+	hash(vb_region_addr(*memory), len, sha256);
+	if (memcmp(sha256, offer.offer.sha256, sizeof(sha256)) != 0)
 		return "bad: its SHA-256 is another one";
-	return say(channel, 'G', message);
+	return say(channel, 'G', &message);
 }
 
-static const char *hand_out_secret(struct vb_channel *channel, struct message *message,
-				   const char *secrets, const char *path,
-				   const struct vb_region *memory)
+static const char *hand_out_secret(struct vb_channel *channel, const char *secrets,
+				   const char *path, const struct vb_region *memory)
 {
-	const char *why = hear(channel, 'I', PATIENCE, message);
+	struct message id = { 0 }, secret = { 0 };
+	const char *why = hear(channel, 'I', PATIENCE, &id);
 
 	if (why)
 		return why;
-	if (!find_secret(secrets, message->text))
+	if (!find_secret(secrets, id.text, secret.text))
 		return "nobody is known by that ID";
-	return store(path, memory) ? say(channel, 'S', message) : "it cannot be stored";
+	return store(path, memory) ? say(channel, 'S', &secret) : "it cannot be stored";
 }
 
 /* True if it has got its secret. */
 static bool serve(struct vb_channel *channel, const char *secrets, const char *path)
 {
-	double deadline = now() + PATIENCE;
-	struct message message = { 0 };
 	struct vb_region *memory = NULL; /* until the channel is aborted */
-	const char *why = take_deposit(channel, &message, &memory);
+	const char *why = take_deposit(channel, &memory);
+	struct message no = { 0 };
+	double deadline;
 
 	if (!why)
-		why = hand_out_secret(channel, &message, secrets, path, memory);
+		why = hand_out_secret(channel, secrets, path, memory);
 	if (why) {
 		warnx("%s: %s", vb_channel_peer(channel), why);
-		snprintf(message.text, TEXT_MAX, "%s", why);
-		say(channel, 'N', &message);
+		snprintf(no.text, TEXT_MAX, "%s", why);
+		say(channel, 'N', &no);
 	}
+	deadline = now() + PATIENCE;
 	while (vb_channel_try_finish(channel, NULL) == VB_ERR_AGAIN &&
 	       wait_until(deadline, channel))
 		; /* the sender's library takes the last words */
