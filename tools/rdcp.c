@@ -5,6 +5,8 @@
 
 #include "common/console.h"
 #include "common/interrupt.h"
+#include "common/outcome.h"
+#include "common/trouble.h"
 #include "copy/copier.h"
 #include "copy/listed.h"
 #include "copy/server.h"
@@ -34,15 +36,27 @@ static void add_up(struct ending *total, const struct ending *ending)
 		add_peer(total, ending);
 }
 
+/* The interrupt came when none was under way. */
+static enum exit_code leave_the_rest(struct ending *total)
+{
+	char line[VB_ERROR_LINE_MAX];
+
+	trouble_say(&total->err, VB_ERR_INTERRUPTED, "interrupted");
+	if (!console_as_json())
+		console_error("%s", outcome_error_line(&total->err, line));
+	return EXIT_INTERRUPTED;
+}
+
 static enum exit_code copy(const struct arguments *a, const struct jobs *jobs,
 			   const struct list *listed)
 {
 	static struct ending ending, total;
 	static struct listing listing;
 	enum exit_code code, first = EXIT_OK;
+	size_t i;
 
 	listing_open(&listing, a);
-	for (size_t i = 0; i < jobs->count && !interrupt_seen(); i++) {
+	for (i = 0; i < jobs->count && !interrupt_seen(); i++) {
 		struct copier copier = { .arguments = a,
 					 .jobs = jobs,
 					 .job = &jobs->job[i],
@@ -53,6 +67,8 @@ static enum exit_code copy(const struct arguments *a, const struct jobs *jobs,
 		first = first == EXIT_OK ? code : first;
 		add_up(&total, &ending);
 	}
+	if (i < jobs->count && first != EXIT_INTERRUPTED)
+		first = leave_the_rest(&total);
 	if (*total.description)
 		console_note("%s", total.description);
 	listing_sum_up(&listing, &total, first);
