@@ -74,7 +74,7 @@ send_held() {
 give() {
 	head -c "$1" original
 	until [ -e go ]; do
-		sleep 0.05
+		pause
 	done
 	tail -c +$(($1 + 1)) original
 }
