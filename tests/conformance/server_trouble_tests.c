@@ -91,6 +91,50 @@ static void garbage_client(struct side *side)
 	close_well(ch);
 }
 
+/* The same, when all of it is there before the server looks, and more than there are receives for. */
+static void late_server(struct side *side)
+{
+	struct vb_server *server = plain_server(side);
+	struct vb_server_event event;
+	int came = 0, left = 0;
+
+	while (came < 3)
+		came += next_event(server).kind == VB_CLIENT_JOINED;
+	signal_step(side, 0);
+	await_step(side, 1);
+	while (left < 2) {
+		event = next_event(server);
+		if (event.kind == VB_CLIENT_MESSAGE && event.len)
+			send_well(event.client, event.message, event.len);
+		left += event.kind == VB_CLIENT_LEFT && event.why.code == VB_ERR_EOF;
+	}
+	vb_server_close(server);
+}
+
+static void flooding_client(struct side *side)
+{
+	uint8_t flood[16] = { 1, 0, 0, 0, 1 };
+	struct vb_channel *ch[2];
+	struct vb__settings settings;
+	struct vb__ep *ep;
+
+	ch[0] = connect_there(side);
+	ep = stranger(side, &settings);
+	ch[1] = connect_there(side);
+	await_step(side, 0);
+	shout(ep, flood, sizeof(flood), 20);
+	for (int i = 0; i < 2; i++)
+		send_well(ch[i], "hello", 5);
+	signal_step(side, 1);
+	for (int i = 0; i < 2; i++) {
+		const void *message;
+
+		CHECK_EQ(recv_well(ch[i], &message), 5);
+		close_well(ch[i]);
+	}
+	vb__ep_close(ep);
+}
+
 /* One that never takes its messages: only what is sent to it waits. */
 static void deaf_server(struct side *side)
 {
@@ -196,6 +240,7 @@ static void small_pool_client(struct side *side)
 
 const struct test server_trouble_tests[] = {
 	{ "server_is_not_disturbed_by_garbage", undisturbed_server, garbage_client },
+	{ "server_is_not_disturbed_by_a_flood", late_server, flooding_client },
 	{ "server_is_not_held_up_by_one_that_takes_nothing", deaf_server, deaf_client },
 	{ "server_with_a_small_pool_gets_everything", small_pool_server, small_pool_client },
 	{ NULL },

@@ -199,13 +199,20 @@ int ofi_pool_poll(struct ofi_ep *ep, struct ofi_handed *taken, int max)
 	return n;
 }
 
+/*
+ * While a message waits for which its member has no receive, the queues are never quiet. It is that member
+ * that must be looked after, so no other may wait for it: when all is taken that can be, there is nothing
+ * for this one. Whoever sleeps in spite of it is woken at once, by the descriptor.
+ */
 bool ofi_pool_quiet(struct ofi_ep *ep)
 {
 	struct ofi_pool *pool = ep->share.pool;
 	bool quiet;
 
 	pthread_mutex_lock(&pool->lock);
-	quiet = is_quiet(pool) && !has_news(&ep->share);
+	for (int i = 0; i < 2 && !is_quiet(pool); i++)
+		hand_out(pool, ep);
+	quiet = !has_news(&ep->share);
 	pthread_mutex_unlock(&pool->lock);
 	return quiet;
 }
