@@ -67,10 +67,11 @@ make_ready() {
 }
 free_in_pieces='
 import ctypes, os, sys
-c, piece, page = ctypes.CDLL(None, use_errno=True), 2 << 20, 4096
+c, piece, page = ctypes.CDLL(None), 2 << 20, 4096
 with open(sys.argv[1], "r+") as file:
     for at in range(0, os.fstat(file.fileno()).st_size, piece):
-        c.fallocate64(file.fileno(), 3, ctypes.c_long(at + page), ctypes.c_long(piece - page))
+        if c.fallocate64(file.fileno(), 3, ctypes.c_long(at + page), ctypes.c_long(piece - page)) != 0:
+            sys.exit("bench: cannot free a piece of memory")
 '
 
 # once NAME IN OUT: prints "GB/s cpu-seconds-per-GiB"
@@ -152,11 +153,12 @@ pipe_memory() {
 # What a pipe by itself carries, with nothing behind it: no contender that reads from one can be faster by much. In GB/s, as the others.
 bare_pipe() { cat "$pipe_dir/data" | cat > /dev/null; }
 bare_cp() { cp "$pipe_dir/data" "$pipe_dir/out"; }
-timed() {
+timed() {	# FUNCTION OUT
 	local start
-	make_ready "$pipe_dir/out"
+	make_ready "$2"
 	start=$EPOCHREALTIME
 	"$1"
+	rm -f "$pipe_dir/warm"
 	awk -v s="$start" -v e="$EPOCHREALTIME" -v mib="$pipe_mib" 'BEGIN {printf "%.3f\n", mib * 1048576 / (e - s) / 1e9}'
 }
 iperf3_rate() {
@@ -186,11 +188,11 @@ bench_pipe() {
 	pipe_size "$whole"
 	pipe_contest "file into /dev/null" file /dev/null nc=1.2 socat=1.2 mbuffer=1.2 ssh
 	pipe_contest "pipe into /dev/null" pipe /dev/null nc=1.2 socat=1.2 mbuffer=1.2 ssh
-	contest "pipe into /dev/null" GB/s higher - ours_rate pipe /dev/null -- "cat | cat, no network" timed bare_pipe
+	contest "pipe into /dev/null" GB/s higher - ours_rate pipe /dev/null -- "cat | cat, no network" timed bare_pipe /dev/null
 	contest "file into /dev/null" GB/s higher - ours_rate file /dev/null -- "iperf3, no file" iperf3_rate
 	pipe_size $((whole / 2)) # there must be room for it twice
 	pipe_contest "file of $pipe_mib MiB into file" file "$pipe_dir/out" socat=1.2 nc mbuffer
-	contest "file of $pipe_mib MiB into file" GB/s higher - ours_rate file "$pipe_dir/out" -- "cp, no network" timed bare_cp
+	contest "file of $pipe_mib MiB into file" GB/s higher - ours_rate file "$pipe_dir/out" -- "cp, no network" timed bare_cp "$pipe_dir/out"
 	pipe_size $((whole / 8)) # where starting the programs counts most
 	pipe_contest "file of $pipe_mib MiB into /dev/null" file /dev/null socat nc
 	pipe_memory

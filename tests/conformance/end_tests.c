@@ -275,8 +275,8 @@ static void crossed_server(struct side *side)
 	struct vb_channel *ch = serve_one(side);
 	struct vb_error err;
 
-	send_well(ch, "x",
-		  1); /* waits for the credits that one side has to bring first over iWARP */
+	/* Waits for the credits that over iWARP the other side has to bring. */
+	send_well(ch, "x", 1);
 	while (vb_channel_try_send(ch, "x", 1, &err) == 0)
 		;
 	CHECK_EQ(err.code, VB_OK); /* try again later is no failure */

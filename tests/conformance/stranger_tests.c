@@ -438,8 +438,9 @@ static void flooding_client(struct side *side)
 	for (int i = 0; i < 4; i++)
 		send_raw(ep, bytes, sizeof(bytes));
 	/* One that comes late, as a lost packet does, comes when there is a credit for it again. */
-	while (sent < 4)
+	while (sent < 4 && ep->state != VB__EP_DOWN)
 		sent += is_sent(ep);
+	CHECK_EQ(sent, 4);
 	sleep_ms(100); /* sent is not there with all fabrics */
 	signal_step(side, 0);
 	while (ep->state != VB__EP_DOWN)

@@ -33,7 +33,7 @@ await() {
 
 # As long as `sleep 0.05`, without a process of its own: there are thousands
 exec {never}<> <(:)
-pause() { read -rt 0.05 -u "$never" || true; }
+pause() { read -rt 0.05 -u "$never" _ || true; }
 
 port_in() { [[ ! $(<"$1") =~ listening\ on\ port\ ([0-9]+) ]] || echo "${BASH_REMATCH[1]}"; }
 listens() { [ -n "$(port_in "$1")" ] || ! kill -0 "$2"; }
