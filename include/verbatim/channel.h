@@ -115,7 +115,9 @@ int vb_channel_sendv(struct vb_channel *channel, const struct iovec *pieces, int
 int vb_channel_finish(struct vb_channel *channel, struct vb_error *err);
 
 /*
- * Registers [addr, addr + len) for sending on this channel without a copy.
+ * Registers [addr, addr + len): from there vb_channel_post sends on this channel
+ * without a copy. (A blocking send must have the buffer free when it returns, so
+ * over verbs it copies all the same: that is quicker than to wait for the peer.)
  * The memory must stay mapped until vb_region_close. A region that lies over
  * another one is VB_ERR_INVALID.
  */
