@@ -48,7 +48,7 @@ static void hash(const void *data, size_t len, uint8_t sha256[32])
 /* Waits until the channel may have got further; false when the time is over. */
 static bool wait_until(double deadline, struct vb_channel *channel)
 {
-	struct pollfd ready = { .fd = vb_channel_fd(channel), .events = POLLIN };
+	struct pollfd ready = { .fd = vb_channel_fd(channel, NULL), .events = POLLIN };
 	double left = deadline - now();
 
 	return left > 0 && poll(&ready, 1, (int)(left * 1e3) + 1) != 0;

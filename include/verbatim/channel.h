@@ -162,10 +162,11 @@ int vb_channel_try_finish(struct vb_channel *channel, struct vb_error *err);
  * _try_ call on the same object returned VB_ERR_AGAIN: that arms it. It is
  * level-triggered, readable until such a call has looked, and may be so for
  * nothing; do not use it with EPOLLET, as not all news is an edge. It belongs to the
- * library. Negative if no descriptors are left.
+ * library. A channel's is made by the first call, which may fail; all others
+ * return the same.
  */
 int vb_listener_fd(const struct vb_listener *listener);
-int vb_channel_fd(struct vb_channel *channel);
+int vb_channel_fd(struct vb_channel *channel, struct vb_error *err);
 
 /* ---- Looking at it ---- */
 

@@ -123,7 +123,7 @@ int vb_stream_try_accept(struct vb_stream_server *server, struct vb_stream **str
 			 struct vb_error *err);
 
 /* For poll or epoll, as vb_channel_fd. */
-int vb_stream_fd(struct vb_stream *stream);
+int vb_stream_fd(struct vb_stream *stream, struct vb_error *err);
 int vb_stream_server_fd(const struct vb_stream_server *server);
 
 /* ---- Memory ---- */

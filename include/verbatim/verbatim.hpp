@@ -248,9 +248,11 @@ public:
 		return detail::tried(vb_channel_try_finish(channel_, &err), err);
 	}
 
-	int fd() const noexcept
+	int fd() const
 	{
-		return vb_channel_fd(channel_);
+		vb_error err;
+
+		return detail::checked(vb_channel_fd(channel_, &err), err);
 	}
 
 	/* The peer's memory. */
@@ -701,9 +703,11 @@ public:
 		return detail::tried(vb_stream_try_flush(get(), &err), err);
 	}
 
-	int fd() const noexcept
+	int fd() const
 	{
-		return vb_stream_fd(get());
+		vb_error err;
+
+		return detail::checked(vb_stream_fd(get(), &err), err);
 	}
 
 	/* Keeps memory registered until forget() or the stream's end. */

@@ -54,12 +54,13 @@ const char *vb_version(void)
 	return VB_VERSION;
 }
 
-int vb_channel_fd(struct vb_channel *ch)
+int vb_channel_fd(struct vb_channel *ch, struct vb_error *err)
 {
 	int fd;
 
+	vb__error_clear(err);
 	vb__channel_lock(ch);
-	fd = vb__loop_open(ch);
+	fd = vb__loop_open(ch, err);
 	vb__channel_unlock(ch);
 	return fd;
 }

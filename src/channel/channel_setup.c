@@ -113,6 +113,7 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	ch->settings = *settings;
 	ch->settings.give_up = NULL;
 	ch->pass = -1;
+	ch->loop.epoll = ch->loop.wake = -1;
 	ch->posted = ch->done = ch->done_well = 1; /* tickets are positive, as handles are */
 	ch->accesses.posted = ch->accesses.done = ch->accesses.done_well = 1;
 	pthread_mutex_init(&ch->lock, NULL);

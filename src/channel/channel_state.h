@@ -60,7 +60,7 @@ struct vb__outbox {
  * descriptor stays readable until it has looked.
  */
 struct vb__loop {
-	int epoll, wake;	   /* 0: nobody has asked for the descriptor */
+	int epoll, wake;	   /* negative: nobody has asked for the descriptor */
 	unsigned watched, pending; /* news waited for; of those, what has come */
 	void (*told)(void *arg);   /* or NULL: also to be told, by whichever thread brings news */
 	void *told_arg;
@@ -250,8 +250,8 @@ bool vb__notice_keep(struct vb_channel *ch, uint32_t number);
 
 /* ---- event_loop.c: lock held ---- */
 
-/* The descriptor; negative if it could not be made. */
-int vb__loop_open(struct vb_channel *ch);
+/* The descriptor; the first call makes it. */
+int vb__loop_open(struct vb_channel *ch, struct vb_error *err);
 
 /* News has come, for whoever it was. */
 void vb__loop_tell(struct vb_channel *ch, unsigned news);

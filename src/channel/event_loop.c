@@ -17,7 +17,7 @@ static void set(struct vb__loop *loop)
 {
 	uint64_t one = 1;
 
-	while (loop->wake && write(loop->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+	while (loop->wake >= 0 && write(loop->wake, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }
 
@@ -25,39 +25,51 @@ static void clear(struct vb__loop *loop)
 {
 	uint64_t count;
 
-	while (loop->wake && read(loop->wake, &count, sizeof(count)) < 0 && errno == EINTR)
+	while (loop->wake >= 0 && read(loop->wake, &count, sizeof(count)) < 0 && errno == EINTR)
 		;
 }
 
-static bool watch(int epoll, int fd)
+static int watch(const struct vb__loop *loop, int fd, struct vb_error *err)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+		return vb__fail_errno(err, errno, "epoll_ctl", NULL);
+	return 0;
 }
 
-int vb__loop_open(struct vb_channel *ch)
+static int make(struct vb__loop *loop, const struct vb_channel *ch, struct vb_error *err)
 {
-	struct vb__loop *loop = &ch->loop;
-	int epoll, wake;
+	int rc;
 
-	if (loop->epoll)
-		return loop->epoll;
-	epoll = epoll_create1(EPOLL_CLOEXEC);
-	wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (epoll <= 0 || wake <= 0 || !watch(epoll, wake) || !watch(epoll, ch->ep->wait_fd) ||
-	    (ch->ep->pool && !watch(epoll, ch->ep->pool->wait_fd))) {
-		if (epoll >= 0)
-			close(epoll);
-		if (wake >= 0)
-			close(wake);
-		return -1;
+	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll < 0)
+		return vb__fail_errno(err, errno, "epoll_create1", vb_channel_peer(ch));
+	loop->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (loop->wake < 0)
+		return vb__fail_errno(err, errno, "eventfd", vb_channel_peer(ch));
+	rc = watch(loop, loop->wake, err);
+	if (rc == 0)
+		rc = watch(loop, ch->ep->wait_fd, err);
+	if (rc == 0 && ch->ep->pool)
+		rc = watch(loop, ch->ep->pool->wait_fd, err);
+	return rc;
+}
+
+int vb__loop_open(struct vb_channel *ch, struct vb_error *err)
+{
+	int rc;
+
+	if (ch->loop.epoll >= 0)
+		return ch->loop.epoll;
+	rc = make(&ch->loop, ch, err);
+	if (rc) {
+		vb__loop_close(ch);
+		return rc;
 	}
-	loop->epoll = epoll;
-	loop->wake = wake;
-	if (loop->pending)
-		set(loop);
-	return epoll;
+	if (ch->loop.pending)
+		set(&ch->loop);
+	return ch->loop.epoll;
 }
 
 void vb__loop_tell(struct vb_channel *ch, unsigned news)
@@ -104,8 +116,9 @@ void vb__loop_waits(struct vb_channel *ch, unsigned news)
 
 void vb__loop_close(struct vb_channel *ch)
 {
-	if (!ch->loop.epoll)
-		return;
-	close(ch->loop.epoll);
-	close(ch->loop.wake);
+	if (ch->loop.epoll >= 0)
+		close(ch->loop.epoll);
+	if (ch->loop.wake >= 0)
+		close(ch->loop.wake);
+	ch->loop.epoll = ch->loop.wake = -1;
 }

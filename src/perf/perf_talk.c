@@ -44,12 +44,14 @@ static int fail_silent(const struct vb__perf_talk *talk, struct vb_error *err)
 
 int vb__perf_say(struct vb__perf_talk *talk, const struct vb__perf_word *word, struct vb_error *err)
 {
-	struct pollfd fd = { .fd = vb_channel_fd(talk->channel), .events = POLLIN };
+	struct pollfd fd = { .fd = vb_channel_fd(talk->channel, err), .events = POLLIN };
 	uint64_t deadline = vb__now_ns() + vb__ms(SAY_MS);
 	uint8_t bytes[VB__PERF_WORD_MAX];
 	size_t len = vb__perf_word_encode(bytes, word);
 	int rc;
 
+	if (fd.fd < 0)
+		return fd.fd;
 	/* Who takes no words must not hold us up. */
 	while ((rc = vb_channel_try_send(talk->channel, bytes, len, err)) == VB_ERR_AGAIN) {
 		if (vb__now_ns() >= deadline)
@@ -67,8 +69,8 @@ void vb__perf_part(struct vb__perf_talk *talk)
 
 	if (!talk->channel)
 		return;
-	fd.fd = vb_channel_fd(talk->channel);
-	while (vb_channel_try_finish(talk->channel, NULL) == VB_ERR_AGAIN &&
+	fd.fd = vb_channel_fd(talk->channel, NULL);
+	while (fd.fd >= 0 && vb_channel_try_finish(talk->channel, NULL) == VB_ERR_AGAIN &&
 	       vb__now_ns() < deadline)
 		poll(&fd, 1, vb__ms_left(deadline));
 	vb_channel_abort(talk->channel);
@@ -154,11 +156,13 @@ int vb__perf_await(struct vb__perf_talk *talk, enum vb__perf_word_kind kind, uin
 		   struct vb__perf_word *word, struct vb_error *err)
 {
 	struct pollfd fds[] = {
-		{ .fd = vb_channel_fd(talk->channel), .events = POLLIN },
+		{ .fd = vb_channel_fd(talk->channel, err), .events = POLLIN },
 		{ .fd = talk->stop_fd, .events = POLLIN },
 	};
 	int rc;
 
+	if (fds[0].fd < 0)
+		return fds[0].fd;
 	while ((rc = vb__perf_hear(talk, word, err)) == 0) {
 		rc = vb__perf_stopped(talk, err);
 		if (rc)

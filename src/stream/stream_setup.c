@@ -165,9 +165,9 @@ int vb_stream_server_fd(const struct vb_stream_server *server)
 	return vb_listener_fd(server->listener);
 }
 
-int vb_stream_fd(struct vb_stream *s)
+int vb_stream_fd(struct vb_stream *s, struct vb_error *err)
 {
-	return vb_channel_fd(s->channel);
+	return vb_channel_fd(s->channel, err);
 }
 
 const char *vb_stream_description(const struct vb_stream *s)

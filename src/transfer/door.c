@@ -195,7 +195,7 @@ static void await(struct vb_door *d, struct vb_session *inside, uint64_t deadlin
 	fds[n++] = (struct pollfd){ .fd = d->plan.stop_fd, .events = POLLIN };
 	if (inside)
 		fds[n++] =
-			(struct pollfd){ .fd = vb_channel_fd(inside->channel), .events = POLLIN };
+			(struct pollfd){ .fd = vb_channel_fd(inside->channel, NULL), .events = POLLIN };
 	if (inside || d->guest_count < GUESTS_MAX)
 		fds[n++] = (struct pollfd){ .fd = vb_listener_fd(d->listener), .events = POLLIN };
 	for (unsigned i = 0; i < d->guest_count; i++) {
@@ -207,7 +207,7 @@ static void await(struct vb_door *d, struct vb_session *inside, uint64_t deadlin
 		if (end < deadline_ns)
 			deadline_ns = end;
 		if (g->parley && !inside)
-			fds[n++] = (struct pollfd){ .fd = vb_channel_fd(g->channel),
+			fds[n++] = (struct pollfd){ .fd = vb_channel_fd(g->channel, NULL),
 						    .events = POLLIN };
 	}
 	poll(fds, n, deadline_ns == UINT64_MAX ? -1 : vb__ms_left(deadline_ns));

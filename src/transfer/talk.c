@@ -65,7 +65,7 @@ int vb__session_hear(struct vb_session *s, struct vb__words *words, struct vb_er
 void vb__await_words(struct vb_channel *channel, int stop_fd, int other_fd, uint64_t deadline_ns)
 {
 	struct pollfd fds[] = {
-		{ .fd = vb_channel_fd(channel), .events = POLLIN },
+		{ .fd = vb_channel_fd(channel, NULL), .events = POLLIN },
 		{ .fd = stop_fd, .events = POLLIN },
 		{ .fd = other_fd, .events = POLLIN },
 	};

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages between two healthy peers. */
+#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include "harness.h"
 
@@ -331,7 +333,7 @@ static void eager(struct vb_channel *ch, unsigned rounds)
 	for (unsigned i = 0; i < rounds; i++) {
 		CHECK_EQ(recv_well(ch, &message), sizeof(buffer));
 		while ((rc = vb_channel_try_send(ch, buffer, sizeof(buffer), &err)) == VB_ERR_AGAIN)
-			wait_readable(vb_channel_fd(ch));
+			wait_readable(vb_channel_fd(ch, NULL));
 		CHECK_EQ(rc, 0);
 	}
 	for (unsigned i = 0; i < vb_channel_depth(ch); i++)
@@ -467,12 +469,12 @@ static void echo_all(struct vb_channel *ch)
 
 	for (;;) {
 		while ((n = vb_channel_try_recv(ch, &message, &err)) == VB_ERR_AGAIN)
-			wait_readable(vb_channel_fd(ch));
+			wait_readable(vb_channel_fd(ch, NULL));
 		if (n == VB_ERR_EOF)
 			return;
 		CHECK(n >= 0);
 		while (vb_channel_try_send(ch, message, (size_t)n, &err) == VB_ERR_AGAIN)
-			wait_readable(vb_channel_fd(ch));
+			wait_readable(vb_channel_fd(ch, NULL));
 		CHECK_EQ(err.code, VB_OK);
 	}
 }
@@ -491,7 +493,7 @@ static void nonblocking_server(struct side *side)
 	vb_listener_close(listener);
 	echo_all(ch);
 	while (vb_channel_try_finish(ch, &err) == VB_ERR_AGAIN)
-		wait_readable(vb_channel_fd(ch));
+		wait_readable(vb_channel_fd(ch, NULL));
 	CHECK_EQ(err.code, VB_OK);
 	close_well(ch);
 }
@@ -540,7 +542,7 @@ static void taken_server(struct side *side)
 static void taken_client(struct side *side)
 {
 	struct vb_channel *ch = connect_there(side);
-	struct pollfd p = { .fd = vb_channel_fd(ch), .events = POLLIN };
+	struct pollfd p = { .fd = vb_channel_fd(ch, NULL), .events = POLLIN };
 	uint8_t buffer[3000] = { 0 };
 	const void *message;
 	struct vb_error err;
@@ -575,7 +577,7 @@ static void busy_server(struct side *side)
 static void loop_without_room_client(struct side *side)
 {
 	struct vb_channel *ch = connect_there(side);
-	struct pollfd p = { .fd = vb_channel_fd(ch), .events = POLLIN };
+	struct pollfd p = { .fd = vb_channel_fd(ch, NULL), .events = POLLIN };
 	uint8_t buffer[100] = { 0 };
 	const void *message;
 	unsigned wakes = 0;
@@ -591,6 +593,34 @@ static void loop_without_room_client(struct side *side)
 	}
 	CHECK(wakes < 100);
 	signal_step(side, 0);
+	close_well(ch);
+}
+
+/* Whatever is missing, nothing stays open, and when it is there again the loop works. */
+static void loop_without_descriptors_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct rlimit before, now;
+	int lowest = dup(0);
+
+	close(lowest);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (unsigned room = 0; room < 2; room++) {
+		struct vb_error err;
+
+		now = before;
+		now.rlim_cur = (rlim_t)lowest + room;
+		CHECK_EQ(setrlimit(RLIMIT_NOFILE, &now), 0);
+		CHECK_EQ(vb_channel_fd(ch, &err), VB_ERR_SYSTEM);
+		CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+		CHECK_EQ(err.native, EMFILE);
+		CHECK(strstr(err.hint, "ulimit -n"));
+		CHECK_EQ(dup(0), lowest);
+		close(lowest);
+	}
+	signal_step(side, 0);
+	CHECK_EQ(vb_channel_fd(ch, NULL), lowest);
+	CHECK_EQ(vb_channel_fd(ch, NULL), lowest);
 	close_well(ch);
 }
 
@@ -746,6 +776,8 @@ const struct test channel_tests[] = {
 	{ "event_loop_needs_no_blocking_call", nonblocking_server, nonblocking_client },
 	{ "event_loop_is_woken_for_what_another_call_took", taken_server, taken_client },
 	{ "event_loop_without_room_sleeps", busy_server, loop_without_room_client },
+	{ "event_loop_without_descriptors_is_told_so", busy_server,
+	  loop_without_descriptors_client },
 	{ "hundred_connections_to_one_listener", small_many_server, small_many_client },
 	{ "descriptors_are_given_back_after_each_connection", again_server, again_client },
 	{ "channel_and_listener_tell_what_was_chosen", describe_server, describe_client },

@@ -145,7 +145,7 @@ static void loop_server(struct side *side)
 
 	grant_and_tell(ch, region, 0, 8, VB_RIGHT_WRITE);
 	while ((rc = vb_notice_try(ch, &number, NULL)) != VB_ERR_EOF) {
-		struct pollfd p = { .fd = vb_channel_fd(ch), .events = POLLIN };
+		struct pollfd p = { .fd = vb_channel_fd(ch, NULL), .events = POLLIN };
 
 		if (rc == VB_ERR_AGAIN)
 			CHECK(poll(&p, 1, 20000) > 0);
@@ -174,7 +174,7 @@ static void loop_client(struct side *side)
 
 		CHECK(handle > 0);
 		while (vb_access_try(ch, handle, NULL) == VB_ERR_AGAIN) {
-			struct pollfd p = { .fd = vb_channel_fd(ch), .events = POLLIN };
+			struct pollfd p = { .fd = vb_channel_fd(ch, NULL), .events = POLLIN };
 
 			CHECK(poll(&p, 1, 20000) > 0);
 		}

@@ -336,7 +336,7 @@ static bool try_writing(struct looping *l)
 
 static void await_readable(struct vb_stream *stream)
 {
-	struct pollfd fd = { .fd = vb_stream_fd(stream), .events = POLLIN };
+	struct pollfd fd = { .fd = vb_stream_fd(stream, NULL), .events = POLLIN };
 
 	CHECK(fd.fd >= 0);
 	CHECK_EQ(poll(&fd, 1, 20000), 1);

@@ -136,6 +136,13 @@ ssize_t vb_channel_try_recv(struct vb_channel *ch, const void **message, struct 
 	return ch->broken ? fail(err, ch->broken) : VB_ERR_AGAIN;
 }
 
+/* Nobody sleeps here. */
+int vb_channel_fd(struct vb_channel *ch, struct vb_error *err)
+{
+	vb__error_clear(err);
+	return ch->broken ? fail(err, ch->broken) : 0;
+}
+
 size_t vb_channel_max_message(const struct vb_channel *ch)
 {
 	return ch->max_message;

@@ -66,10 +66,12 @@ struct talk {
 /* After a call that would have to wait. */
 static int wait_for_more(const struct talk *talk, const char *what)
 {
-	struct pollfd fd = { .fd = vb_channel_fd(talk->channel), .events = POLLIN };
+	struct pollfd fd = { .fd = vb_channel_fd(talk->channel, talk->err), .events = POLLIN };
 	uint64_t now = now_ns();
 	int ms = now < talk->deadline_ns ? (int)((talk->deadline_ns - now) / 1000000) + 1 : 0;
 
+	if (fd.fd < 0)
+		return fd.fd;
 	if (ms > 0 && poll(&fd, 1, ms) >= 0)
 		return 0;
 	return trouble_say(talk->err, VB_ERR_TIMEOUT, "%s for %u seconds", what, STEP_MS / 1000);
