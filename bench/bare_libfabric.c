@@ -5,6 +5,7 @@
  *
  *	bare_libfabric bw|rate ADDRESS size=N count=N depth=N
  *	bare_libfabric lat ADDRESS size=N count=N
+ *	bare_libfabric connect|close ADDRESS size=N count=N depth=N
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -80,11 +81,15 @@ static void open_link(struct link *l)
 
 static void await_event(struct fid_eq *eq, uint32_t wanted, struct fi_eq_cm_entry *entry)
 {
+	struct fi_eq_err_entry error = { .err = 0 };
 	uint32_t event;
+	ssize_t n = fi_eq_sread(eq, &event, entry, sizeof(*entry), -1, 0);
 
-	must(fi_eq_sread(eq, &event, entry, sizeof(*entry), -1, 0), "fi_eq_sread");
+	if (n == -FI_EAVAIL && fi_eq_readerr(eq, &error, 0) > 0)
+		n = -error.err;
+	must(n, "fi_eq_sread");
 	if (event != wanted)
-		exit(1);
+		must(-FI_EOTHER, "fi_eq_sread");
 }
 
 static void take(struct link *l, struct fid_cq *cq)
@@ -112,13 +117,53 @@ static void do_send(struct link *l, const char *buffer, size_t len)
 	must(rc, "fi_send");
 }
 
-static void serve(const char *address, int echo, int ready)
+static void close_link(struct link *l)
+{
+	fi_close(&l->ep->fid);
+	fi_close(&l->tx->fid);
+	fi_close(&l->rx->fid);
+	fi_close(&l->domain->fid);
+	fi_freeinfo(l->info);
+}
+
+static void answer(struct link *l, char *buffers, int echo)
+{
+	char word[4];
+
+	for (unsigned i = 0; i < count; i++) {
+		char *buffer = buffers + i % (2 * depth) * size;
+
+		take(l, l->rx);
+		if (echo) {
+			do_send(l, buffer, size);
+			take(l, l->tx);
+		} else if ((i + 1) % CREDIT_EVERY(depth) == 0 || i + 1 == count) {
+			do_send(l, word, 4); /* room for more */
+			take(l, l->tx);
+		}
+		post_recv(l, buffer);
+	}
+	sleep(1);
+}
+
+/* The client says that it goes, is told so, and goes. */
+static void see_off(struct link *l)
+{
+	char word[4];
+
+	take(l, l->rx);
+	do_send(l, word, 4);
+	take(l, l->tx);
+}
+
+static void serve(const char *address, const char *mode, int ready)
 {
 	struct link l = { .info = ask(address, FI_SOURCE) };
 	struct fi_eq_attr eq = { .wait_obj = FI_WAIT_UNSPEC };
 	struct fi_eq_cm_entry entry;
 	struct fid_pep *pep;
-	char *buffers, word[4];
+	int visits = !strcmp(mode, "connect") || !strcmp(mode, "close");
+	char *buffers = malloc(size * 2 * depth);
 
 	must(fi_fabric(l.info->fabric_attr, &l.fabric, NULL), "fi_fabric");
 	must(fi_eq_open(l.fabric, &eq, &l.eq, NULL), "fi_eq_open");
@@ -127,28 +172,20 @@ static void serve(const char *address, int echo, int ready)
 	must(fi_listen(pep), "fi_listen");
 	if (write(ready, "x", 1) != 1)
 		exit(1);
-	await_event(l.eq, FI_CONNREQ, &entry);
-	l.info = entry.info;
-	open_link(&l);
-	buffers = malloc(size * 2 * depth);
-	for (unsigned i = 0; i < 2 * depth; i++)
-		post_recv(&l, buffers + i * size);
-	must(fi_accept(l.ep, NULL, 0), "fi_accept");
-	await_event(l.eq, FI_CONNECTED, &entry);
-	for (unsigned i = 0; i < count; i++) {
-		char *buffer = buffers + i % (2 * depth) * size;
-
-		take(&l, l.rx);
-		if (echo) {
-			do_send(&l, buffer, size);
-			take(&l, l.tx);
-		} else if ((i + 1) % CREDIT_EVERY(depth) == 0 || i + 1 == count) {
-			do_send(&l, word, 4); /* room for more */
-			take(&l, l.tx);
-		}
-		post_recv(&l, buffer);
+	for (unsigned round = 0; round < (visits ? count : 1); round++) {
+		await_event(l.eq, FI_CONNREQ, &entry);
+		l.info = entry.info;
+		open_link(&l);
+		for (unsigned i = 0; i < 2 * depth; i++)
+			post_recv(&l, buffers + i * size);
+		must(fi_accept(l.ep, NULL, 0), "fi_accept");
+		await_event(l.eq, FI_CONNECTED, &entry);
+		if (visits)
+			see_off(&l);
+		else
+			answer(&l, buffers, !strcmp(mode, "lat"));
+		close_link(&l);
 	}
-	sleep(1);
 }
 
 static void connect_link(struct link *l, const char *address)
@@ -224,6 +261,34 @@ static double ping_pong(const char *address)
 	return (now() - start) / (count - 100) / 2;
 }
 
+/* The first one also starts the library; it does not count. */
+static double set_up_or_down(const char *address, int down)
+{
+	double taken = 0, t;
+	char word[4] = "end";
+
+	for (unsigned i = 0; i < count; i++) {
+		struct link l = { 0 };
+
+		t = now();
+		connect_link(&l, address);
+		if (down)
+			t = now();
+		else
+			taken += i ? now() - t : 0;
+		do_send(&l, word, 4);
+		take(&l, l.tx);
+		take(&l, l.rx);
+		fi_shutdown(l.ep, 0);
+		close_link(&l);
+		fi_close(&l.eq->fid);
+		fi_close(&l.fabric->fid);
+		if (down)
+			taken += i ? now() - t : 0;
+	}
+	return taken / (count - 1);
+}
+
 int main(int argc, char **argv)
 {
 	int ready[2];
@@ -245,7 +310,7 @@ int main(int argc, char **argv)
 	}
 	pid = fork();
 	if (pid == 0) {
-		serve(argv[2], !strcmp(argv[1], "lat"), ready[1]);
+		serve(argv[2], argv[1], ready[1]);
 		return 0;
 	}
 	if (read(ready[0], &c, 1) != 1)
@@ -254,8 +319,10 @@ int main(int argc, char **argv)
 		printf("%.1f\n", (double)size * count / one_way(argv[2]) / 1e6);
 	else if (!strcmp(argv[1], "rate"))
 		printf("%.0f\n", count / one_way(argv[2]));
-	else
+	else if (!strcmp(argv[1], "lat"))
 		printf("%.2f\n", ping_pong(argv[2]) * 1e6);
+	else
+		printf("%.0f\n", set_up_or_down(argv[2], !strcmp(argv[1], "close")) * 1e6);
 	waitpid(pid, NULL, 0);
 	return 0;
 }

@@ -3,26 +3,42 @@
  * Measures the channel between two processes on this machine. One line of
  * result: a name and a number. Used by bench/run, which puts it beside others.
  *
- *	channel_bench MODE ADDRESS FABRIC [size=N] [count=N] [depth=N] [spin=US] [plain] [one]
+ *	channel_bench MODE ADDRESS FABRIC [size=N] [count=N] [depth=N] [spin=US] [from=WHAT] [one]
  *
  * MODE: bw (MB/s one way), rate (messages/s one way), lat (µs one way, half a
- * round trip), setup (µs to connect and to close). `plain` sends from memory
- * that is in no region, `one` always from the same buffer, as perftest does.
+ * round trip), connect and close (µs). WHAT: kept-region, new-region, buffer, copy,
+ * or plain, see `enum from`; `one` sends always the same buffer, as perftest does.
  */
+#include <err.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
 
+enum from {
+	KEPT_REGION, /* registered before */
+	NEW_REGION,  /* registered for each message */
+	BUFFER,	     /* not registered, and free again before the next */
+	COPY,
+	PLAIN, /* as the library chooses */
+};
+
 struct run {
 	const char *mode, *address;
 	size_t size;
 	unsigned count;
-	int plain, one;
+	enum from from;
+	int one;
 	struct vb_options options;
 	int port_pipe[2];
 };
+
+static int visits(const struct run *run)
+{
+	return !strcmp(run->mode, "connect") || !strcmp(run->mode, "close");
+}
 
 static void serve(struct run *run)
 {
@@ -30,8 +46,7 @@ static void serve(struct run *run)
 	struct vb_channel *channel;
 	struct vb_error err;
 	const void *message;
-	int echo = !strcmp(run->mode, "lat"), port,
-	    rounds = strcmp(run->mode, "setup") ? 1 : (int)run->count;
+	int echo = !strcmp(run->mode, "lat"), port, rounds = visits(run) ? (int)run->count : 1;
 	ssize_t n;
 
 	must(vb_listener_open(run->address, "0", &run->options, &listener, &err), &err);
@@ -63,6 +78,52 @@ static struct vb_channel *connect_there(struct run *run)
 	return channel;
 }
 
+/* Never from the buffer itself. */
+static void send_copied(struct vb_channel *channel, const struct iovec *piece, struct vb_error *err)
+{
+	struct pollfd fd = { .fd = vb_channel_fd(channel, err), .events = POLLIN };
+	int rc;
+
+	must(fd.fd, err);
+	while ((rc = vb_channel_try_send(channel, piece->iov_base, piece->iov_len, err)) ==
+	       VB_ERR_AGAIN)
+		poll(&fd, 1, -1);
+	must(rc, err);
+}
+
+static void send_registered(struct vb_channel *channel, const struct iovec *piece,
+			    struct vb_error *err)
+{
+	struct vb_region *region;
+
+	must(vb_region_open(channel, piece->iov_base, piece->iov_len, &region, err), err);
+	must(vb_channel_wait(channel, vb_channel_post(channel, piece, 1, err), err), err);
+	vb_region_close(region);
+}
+
+static void send_one(struct run *run, struct vb_channel *channel, const struct iovec *piece,
+		     int64_t *ticket, struct vb_error *err)
+{
+	switch (run->from) {
+	case KEPT_REGION:
+		must(vb_channel_wait(channel, *ticket, err), err);
+		*ticket = vb_channel_post(channel, piece, 1, err);
+		must(*ticket, err);
+		break;
+	case NEW_REGION:
+		send_registered(channel, piece, err);
+		break;
+	case BUFFER:
+		must(vb_channel_wait(channel, vb_channel_post(channel, piece, 1, err), err), err);
+		break;
+	case COPY:
+		send_copied(channel, piece, err);
+		break;
+	case PLAIN:
+		must(vb_channel_send(channel, piece->iov_base, piece->iov_len, err), err);
+	}
+}
+
 /* One way, with as much under way as the depth allows; ends when the peer has all of it. */
 static double one_way(struct run *run)
 {
@@ -76,7 +137,7 @@ static double one_way(struct run *run)
 	double start;
 
 	memset(memory, 1, stride * depth + run->size);
-	if (!run->plain)
+	if (run->from == KEPT_REGION)
 		must(vb_region_open(channel, memory, stride * depth + run->size, &region, &err),
 		     &err);
 	start = now();
@@ -84,13 +145,7 @@ static double one_way(struct run *run)
 		unsigned k = i % (depth + 1);
 		struct iovec piece = { memory + k * stride, run->size };
 
-		if (run->plain) {
-			must(vb_channel_send(channel, piece.iov_base, run->size, &err), &err);
-			continue;
-		}
-		must(vb_channel_wait(channel, tickets[k], &err), &err);
-		tickets[k] = vb_channel_post(channel, &piece, 1, &err);
-		must(tickets[k] > 0 ? 0 : -1, &err);
+		send_one(run, channel, &piece, &tickets[k], &err);
 	}
 	must(vb_channel_finish(channel, &err), &err);
 	start = now() - start;
@@ -121,26 +176,26 @@ static double ping_pong(struct run *run)
 	return start / run->count / 2;
 }
 
-static void set_up_and_down(struct run *run)
+/* The first one also starts the libraries; it does not count. */
+static double set_up_or_down(struct run *run, int down)
 {
-	double up = 0, down = 0, t;
+	double taken = 0, t;
 
-	/* The first one also starts the libraries; it does not count. */
 	for (unsigned i = 0; i < run->count; i++) {
 		struct vb_channel *channel;
 		struct vb_error err;
 
-		if (i == 1)
-			up = down = 0;
 		t = now();
 		channel = connect_there(run);
-		up += now() - t;
-		t = now();
+		if (down)
+			t = now();
+		else
+			taken += i ? now() - t : 0;
 		must(vb_channel_close(channel, &err), &err);
-		down += now() - t;
+		if (down)
+			taken += i ? now() - t : 0;
 	}
-	printf("connect %.0f us, close %.0f us\n", up / (run->count - 1) * 1e6,
-	       down / (run->count - 1) * 1e6);
+	return taken / (run->count - 1);
 }
 
 static void measure(struct run *run)
@@ -152,7 +207,19 @@ static void measure(struct run *run)
 	else if (!strcmp(run->mode, "lat"))
 		printf("%.2f\n", ping_pong(run) * 1e6);
 	else
-		set_up_and_down(run);
+		printf("%.0f\n", set_up_or_down(run, !strcmp(run->mode, "close")) * 1e6);
+}
+
+static enum from from_named(const char *name)
+{
+	static const char *const names[] = { "kept-region", "new-region", "buffer", "copy",
+					     "plain" };
+	unsigned i = 0;
+
+	while (strcmp(names[i], name) != 0)
+		if (++i == sizeof(names) / sizeof(names[0]))
+			errx(2, "from=%s?", name);
+	return (enum from)i;
 }
 
 static void set_option(struct run *run, const char *word)
@@ -168,8 +235,8 @@ static void set_option(struct run *run, const char *word)
 		run->options.depth = (uint32_t)n;
 	else if (!strncmp(word, "spin=", 5))
 		run->options.spin_us = n ? (uint32_t)n : VB_SPIN_NEVER;
-	else if (!strcmp(word, "plain"))
-		run->plain = 1;
+	else if (!strncmp(word, "from=", 5))
+		run->from = from_named(value + 1);
 	else if (!strcmp(word, "one"))
 		run->one = 1;
 }

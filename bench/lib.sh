@@ -8,13 +8,13 @@ bench_lib() {
 	local a=127.0.0.1
 	heading "streams over ofi/tcp on loopback"
 	contest "1 MiB writes and reads, memory to memory" MB/s higher 0.90 "$stream" bw $a ofi size=1048576 count=2000 \
-		-- "channel, depth 8" "$channel" bw $a ofi size=1048576 count=2000 depth=8 plain
+		-- "channel, depth 8" "$channel" bw $a ofi size=1048576 count=2000 depth=8 from=plain
 	contest "1 MiB writes and reads, kept memory" MB/s higher 0.90 "$stream" bw $a ofi size=1048576 count=2000 keep \
-		-- "channel, depth 8" "$channel" bw $a ofi size=1048576 count=2000 depth=8 plain
+		-- "channel, depth 8" "$channel" bw $a ofi size=1048576 count=2000 depth=8 from=plain
 	contest "1 MiB, straight into the reader's memory" MB/s higher 1.00 "$stream" bw $a ofi size=1048576 count=2000 \
 		-- "the same, copied" "$stream" bw $a ofi size=1048576 count=2000 direct=1
 	contest "64 KiB writes and reads" MB/s higher 0.80 "$stream" bw $a ofi size=65536 count=16000 \
-		-- "channel, depth 16" "$channel" bw $a ofi size=65536 count=16000 depth=16 plain
+		-- "channel, depth 16" "$channel" bw $a ofi size=65536 count=16000 depth=16 from=plain
 	contest "64 B writes" 1/s higher 2 "$stream" rate $a ofi size=64 count=3000000 \
 		-- "TCP, write(2)" "$stream" rate $a tcp size=64 count=500000
 	contest "40 B there and back, half of it" us lower 1.25 "$stream" lat $a ofi size=40 count=20000 \

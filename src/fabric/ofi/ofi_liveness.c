@@ -58,20 +58,22 @@ static int find_anywhere(const struct sockaddr *local, const struct sockaddr *pe
 	return found;
 }
 
-/* Where many connections are made, the next one's socket is found a few descriptors further on. */
-static int find_near(int from, const struct sockaddr *local, const struct sockaddr *peer)
+static int find_near(int about, const struct sockaddr *local, const struct sockaddr *peer)
 {
-	for (int fd = from; fd < from + NEAR; fd++)
+	for (int fd = about > NEAR ? about - NEAR : 0; fd < about + NEAR; fd++)
 		if (is_socket_between(fd, local, peer))
 			return fd;
 	return -1;
 }
 
-static int find_socket(const struct sockaddr *local, const struct sockaddr *peer)
+/* It was opened soon before or after `sibling`; of many that were accepted at once, soon after the last one's. */
+static int find_socket(int sibling, const struct sockaddr *local, const struct sockaddr *peer)
 {
 	static atomic_int last;
-	int found = find_near(last + 1, local, peer);
+	int found = find_near(sibling, local, peer);
 
+	if (found < 0)
+		found = find_near(last, local, peer);
 	if (found < 0)
 		found = find_anywhere(local, peer);
 	if (found >= 0)
@@ -115,7 +117,8 @@ void ofi_liveness_start(struct ofi_ep *ep)
 		vb__address_from(&address, (struct sockaddr *)&peer);
 		memcpy(ep->base.peer, address.text, sizeof(ep->base.peer));
 	}
-	ep->socket = find_socket((struct sockaddr *)&local, (struct sockaddr *)&peer);
+	ep->socket =
+		find_socket(ep->waiter.epoll, (struct sockaddr *)&local, (struct sockaddr *)&peer);
 	if (ep->socket < 0) {
 		vb__log(&ep->log, VB_LOG_WARNING,
 			"no socket of provider %s found: a dead host will not be noticed",

@@ -243,7 +243,8 @@ int verbs_fail_node(struct vb_error *err, const char *node, int errnum);
 /*
  * Why verbs cannot work on this machine at all, told by what `root` ("" for
  * the real system) shows under /sys and /dev; 0 if nothing speaks against it.
- * With `cm` also why rdma_cm cannot.
+ * With `cm` also why rdma_cm cannot. What was good once is not looked at again:
+ * that would cost each connection some twenty system calls.
  */
 int verbs_preflight(const char *root, bool cm, struct vb_error *err);
 

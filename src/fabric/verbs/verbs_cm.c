@@ -18,6 +18,8 @@ int verbs_cm_open(struct rdma_event_channel **cm, struct vb_error *err)
 	if (rc)
 		return rc;
 	*cm = rdma_create_event_channel();
+	if (!*cm && (errno == EACCES || errno == EPERM || errno == ENOENT))
+		return verbs_fail_node(err, "/dev/infiniband/rdma_cm", errno);
 	if (!*cm)
 		return verbs_fail(err, errno, "rdma_create_event_channel",
 				  "/dev/infiniband/rdma_cm");
