@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures access to a peer's memory, between two processes on this machine.
- * One number as the result. Used by bench/run, which puts it beside others.
+ * One number as the result. Used by bench/measure, which puts it beside others.
  *
  *	access_bench put|get|add ADDRESS FABRIC [size=N] [count=N] [depth=N] [spin=US]
  *

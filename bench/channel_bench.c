@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures the channel between two processes on this machine. One line of
- * result: a name and a number. Used by bench/run, which puts it beside others.
+ * result: a name and a number. Used by bench/measure, which puts it beside others.
  *
  *	channel_bench MODE ADDRESS FABRIC [size=N] [count=N] [depth=N] [spin=US] [from=WHAT] [one]
  *

@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2317,SC2329,SC2154	# called by their names; build, rounds, lines are bench/run's
-# The copy beside its peers, from this host to itself; sourced by bench/run. Each contender is a function copy_NAME SOURCE TARGET, which
+# shellcheck shell=bash disable=SC2317,SC2329,SC2154	# called by their names; build, rounds, lines are bench/measure's
+# The copy beside its peers, from this host to itself; sourced by bench/measure. Each contender is a function copy_NAME SOURCE TARGET, which
 # brings a file or a directory there under a new name; sync_NAME does the same where all is there already.
 #
 # VB_BENCH_ROUNDS (5), VB_BENCH_MIB (4096) for the one file, VB_BENCH_FILES (20000) of 4 KiB and five times as many, VB_BENCH_EMPTY (1000000) for the memory,

@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2154	# build, rounds, channel are bench/run's
-# The library's own layers beside what they are made of, and beside plain TCP. Sourced by bench/run.
+# shellcheck shell=bash disable=SC2154	# build, rounds, channel are bench/measure's
+# The library's own layers beside what they are made of, and beside plain TCP. Sourced by bench/measure.
 
 stream=$build/bench/stream_bench
 access=$build/bench/access_bench

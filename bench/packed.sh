@@ -1,6 +1,6 @@
-# shellcheck shell=bash disable=SC2317,SC2329,SC2154,SC2034	# called by their names; variables of bench/run and its other parts, or for them
+# shellcheck shell=bash disable=SC2317,SC2329,SC2154,SC2034	# called by their names; variables of bench/measure and its other parts, or for them
 # Compressed transfers beside those who do it otherwise, and beside not doing it: over loopback, and over a link of 1 Gbit/s;
-# sourced by bench/run after sealed.sh and pipe.sh, whose contenders are pairs of functions NAME_recv OUT and NAME_send IN.
+# sourced by bench/measure after sealed.sh and pipe.sh, whose contenders are pairs of functions NAME_recv OUT and NAME_send IN.
 packed_mib=${VB_BENCH_MIB:-2048}
 
 packed_recv() { plain_recv "$@"; }

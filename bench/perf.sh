@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2154	# build is bench/run's
-# rdperf beside perftest: the same operation, size, depth and count, in turn in one boot. Sourced by bench/run.
+# shellcheck shell=bash disable=SC2154	# build is bench/measure's
+# rdperf beside perftest: the same operation, size, depth and count, in turn in one boot. Sourced by bench/measure.
 
 rdperf=$build/tools/rdperf
 

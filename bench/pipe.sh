@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2317,SC2329,SC2154,SC2002	# called by their names; build, rounds, lines are bench/run's; a pipe is meant
-# The pipe beside its peers; sourced by bench/run. Each contender is a pair of functions NAME_recv OUT and
+# shellcheck shell=bash disable=SC2317,SC2329,SC2154,SC2002	# called by their names; build, rounds, lines are bench/measure's; a pipe is meant
+# The pipe beside its peers; sourced by bench/measure. Each contender is a pair of functions NAME_recv OUT and
 # NAME_send IN, where IN is a file or - for a pipe into its stdin, and OUT is a file or /dev/null.
 
 pipe_mib=${VB_BENCH_MIB:-8192}

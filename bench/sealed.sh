@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2317,SC2329,SC2154,SC2034	# called by their names; variables of bench/run and bench/pipe.sh, or for them
-# Encrypted transfers beside those who do it otherwise, and what encryption costs; sourced by bench/run after pipe.sh, whose
+# shellcheck shell=bash disable=SC2317,SC2329,SC2154,SC2034	# called by their names; variables of bench/measure and bench/pipe.sh, or for them
+# Encrypted transfers beside those who do it otherwise, and what encryption costs; sourced by bench/measure after pipe.sh, whose
 # contenders are pairs of functions NAME_recv OUT and NAME_send IN. $on stands before every program, for taskset.
 sealed_mib=${VB_BENCH_MIB:-4096}
 on=()

@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2154	# build, work are bench/run's
-# A server's clients. Sourced by bench/run.
+# shellcheck shell=bash disable=SC2154	# build, work are bench/measure's
+# A server's clients. Sourced by bench/measure.
 
 # server_rows ADDRESS FABRIC CLIENTS ECHOES: what silent clients cost, as a server's and as channels of their own, on the serving side
 server_rows() {

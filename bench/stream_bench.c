@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures a stream, or a plain TCP connection, between two processes on this
- * machine. One number as the result. Used by bench/run, which puts it beside others.
+ * machine. One number as the result. Used by bench/measure, which puts it beside others.
  *
  *	stream_bench MODE ADDRESS ofi|verbs|tcp [size=N] [count=N] [direct=N] [block=N] [depth=N] [keep]
  *

@@ -9,7 +9,7 @@
 #include "common/trouble.h"
 #include "copy/copier.h"
 #include "copy/listed.h"
-#include "copy/server.h"
+#include "copy/copy_server.h"
 
 /* Once something was not encrypted, all of it was not. */
 static void add_peer(struct ending *total, const struct ending *ending)
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 
 	console_open("rdcp");
 	if (argc == 2 && strcmp(argv[1], "--server") == 0)
-		return server_run();
+		return copy_server_run();
 	code = arguments_parse(&arguments, RDCP, true, argc, argv);
 	if (code < 0)
 		code = jobs_make(&jobs, &arguments);

@@ -2,7 +2,7 @@
 /*
  * The far side of a copy: takes orders and carries them out, one after the other.
  */
-#include "copy/server.h"
+#include "copy/copy_server.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -227,7 +227,7 @@ static bool next_order(struct server *server, struct order *order)
 	return false;
 }
 
-int server_run(void)
+int copy_server_run(void)
 {
 	static struct server server = { .slot.lock = PTHREAD_MUTEX_INITIALIZER };
 	int code = servant_open(&server.servant, RDCP);

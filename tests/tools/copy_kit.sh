@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2034	# what is set here is used by those who source it
 # For tests of rdcp; sourced after tap.sh. Brings an sshd of its own on loopback, for as long as the script runs: the hosts `far`
 # and `far2` of $ssh_config, both this one. rsync, which knows nothing of rdcp, judges the copies.
-# VB_PIPE_SCALE as in pipe.sh, of which this is the second floor. VB_COPY_DIR: where to work (else $TMPDIR).
-# shellcheck source-path=SCRIPTDIR source=pipe.sh
-. "$(dirname "${BASH_SOURCE[0]}")/pipe.sh"
+# VB_PIPE_SCALE as in pipe_kit.sh, of which this is the second floor. VB_COPY_DIR: where to work (else $TMPDIR).
+# shellcheck source-path=SCRIPTDIR source=pipe_kit.sh
+. "$(dirname "${BASH_SOURCE[0]}")/pipe_kit.sh"
 unset VB_FABRIC	# what is chosen by itself is what is tested
 rdcp=$build/tools/rdcp
 ssh_dir=$work/ssh
