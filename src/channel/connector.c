@@ -65,12 +65,17 @@ static int fail_foreign(struct vb_error *err, const struct vb__ep *ep)
 static int fail_refusal(struct vb_error *err, const struct vb__ep *ep,
 			const struct vb__hello *hello)
 {
-	static const char *const causes[] = {
-		[VB__REFUSAL_GARBAGE] = "the listener refused our hello",
-		[VB__REFUSAL_BUSY] = "the listener is too busy",
-		[VB__REFUSAL_TOKEN] = "the listener does not expect us",
+	static const struct {
+		const char *cause, *hint;
+	} answers[] = {
+		[VB__REFUSAL_GARBAGE] = { "the listener refused our hello",
+					  "install the same version of Verbatim at both ends" },
+		[VB__REFUSAL_BUSY] = { "the listener is too busy", "try again later" },
+		[VB__REFUSAL_TOKEN] = { "the listener does not expect us",
+					"what we belong to is over there: begin again" },
 	};
-	unsigned known = hello->reason < sizeof(causes) / sizeof(causes[0]) && causes[hello->reason]
+	unsigned known = hello->reason < sizeof(answers) / sizeof(answers[0]) &&
+					 answers[hello->reason].cause
 				 ? hello->reason
 				 : VB__REFUSAL_GARBAGE;
 
@@ -80,8 +85,8 @@ static int fail_refusal(struct vb_error *err, const struct vb__ep *ep,
 				     .code = VB_ERR_REFUSED,
 				     .operation = "connect to",
 				     .object = ep->peer,
-				     .cause = causes[known],
-				     .hint = known == VB__REFUSAL_BUSY ? "try again later" : NULL,
+				     .cause = answers[known].cause,
+				     .hint = answers[known].hint,
 			     });
 }
 

@@ -64,6 +64,7 @@ static void expect_refusal(struct side *side, uint8_t token)
 	while (rc == VB_ERR_TIMEOUT);
 	CHECK_EQ(rc, VB_ERR_REFUSED);
 	CHECK(strstr(err.cause, "does not expect us"));
+	CHECK(strstr(err.hint, "begin again"));
 	side->options.connect_timeout_ms = patience_ms;
 }
 
