@@ -6,7 +6,7 @@
  *	channel_bench MODE ADDRESS FABRIC [size=N] [count=N] [depth=N] [spin=US] [from=WHAT] [one]
  *
  * MODE: bw (MB/s one way), rate (messages/s one way), lat (µs one way, half a
- * round trip), connect and close (µs). WHAT: kept-region, new-region, buffer, copy,
+ * round trip), connect and close (µs). WHAT: kept-region, sent-region, new-region, buffer, copy,
  * or plain, see `enum from`; `one` sends always the same buffer, as perftest does.
  */
 #include <err.h>
@@ -19,6 +19,7 @@
 
 enum from {
 	KEPT_REGION, /* registered before */
+	SENT_REGION, /* likewise, but each message is sent before the next one */
 	NEW_REGION,  /* registered for each message */
 	BUFFER,	     /* not registered, and free again before the next */
 	COPY,
@@ -119,6 +120,7 @@ static void send_one(struct run *run, struct vb_channel *channel, const struct i
 	case COPY:
 		send_copied(channel, piece, err);
 		break;
+	case SENT_REGION:
 	case PLAIN:
 		must(vb_channel_send(channel, piece->iov_base, piece->iov_len, err), err);
 	}
@@ -137,7 +139,7 @@ static double one_way(struct run *run)
 	double start;
 
 	memset(memory, 1, stride * depth + run->size);
-	if (run->from == KEPT_REGION)
+	if (run->from <= SENT_REGION)
 		must(vb_region_open(channel, memory, stride * depth + run->size, &region, &err),
 		     &err);
 	start = now();
@@ -212,8 +214,8 @@ static void measure(struct run *run)
 
 static enum from from_named(const char *name)
 {
-	static const char *const names[] = { "kept-region", "new-region", "buffer", "copy",
-					     "plain" };
+	static const char *const names[] = { "kept-region", "sent-region", "new-region",
+					     "buffer",	    "copy",	   "plain" };
 	unsigned i = 0;
 
 	while (strcmp(names[i], name) != 0)

@@ -24,8 +24,8 @@
  * time. Nobody else may be using a channel or a listener when it is closed.
  * Different channels are independent.
  *
- * Blocking calls have no time limit as long as the peer is alive; for limits,
- * use the calls under "Event loops".
+ * Blocking calls have no time limit as long as the peer is alive, unless
+ * vb_channel_set_timeout gives them one; or use the calls under "Event loops".
  */
 #ifndef VERBATIM_CHANNEL_H
 #define VERBATIM_CHANNEL_H
@@ -101,6 +101,16 @@ int vb_channel_close(struct vb_channel *channel, struct vb_error *err);
 /* Frees the channel at once; the peer sees a lost connection. NULL is fine. */
 void vb_channel_abort(struct vb_channel *channel);
 
+/*
+ * How long sending, receiving (also of notices), finishing and closing wait for a
+ * peer that is alive, but does not go on; from now on. Then they return
+ * VB_ERR_TIMEOUT, the channel is as it was, and the call may be repeated (but for
+ * vb_channel_close, which frees it). 0, as at first: without limit. With a limit
+ * vb_channel_send always copies, as it must not wait for its buffer. No other
+ * thread may be using the channel.
+ */
+void vb_channel_set_timeout(struct vb_channel *channel, uint32_t timeout_ms);
+
 /* ---- Gather, half-close, zero-copy ---- */
 
 /* As vb_channel_send, one message gathered from `count` pieces. */
@@ -115,11 +125,10 @@ int vb_channel_sendv(struct vb_channel *channel, const struct iovec *pieces, int
 int vb_channel_finish(struct vb_channel *channel, struct vb_error *err);
 
 /*
- * Registers [addr, addr + len): from there vb_channel_post sends on this channel
- * without a copy. (A blocking send must have the buffer free when it returns, so
- * over verbs it copies all the same: that is quicker than to wait for the peer.)
- * The memory must stay mapped until vb_region_close. A region that lies over
- * another one is VB_ERR_INVALID.
+ * Registers [addr, addr + len): messages from there go out without a copy, but for
+ * small ones, where a copy is quicker. vb_channel_send then returns when the peer has
+ * the message; vb_channel_post, below, does not wait. The memory must stay mapped
+ * until vb_region_close. A region that lies over another one is VB_ERR_INVALID.
  */
 int vb_region_open(struct vb_channel *channel, void *addr, size_t len, struct vb_region **region,
 		   struct vb_error *err);
@@ -193,6 +202,7 @@ struct vb_counters {
 	uint64_t messages_received, bytes_received;
 	uint64_t packets_sent, packets_received; /* several small messages may share one */
 	uint64_t credit_stalls;			 /* a send had to wait for the peer's room */
+	uint64_t bytes_copied; /* of those sent; the others went from where they were */
 };
 void vb_channel_counters(struct vb_channel *channel, struct vb_counters *counters);
 

@@ -241,6 +241,11 @@ public:
 		return result;
 	}
 
+	void set_timeout(std::uint32_t timeout_ms) const noexcept
+	{
+		vb_channel_set_timeout(channel_, timeout_ms);
+	}
+
 	bool try_finish() const
 	{
 		vb_error err;

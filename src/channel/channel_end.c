@@ -44,6 +44,9 @@ static int fail_untaken(struct vb_channel *ch, struct vb_error *err)
 /* Until the peer has confirmed our END, or receives no more. */
 static int finish(struct vb_channel *ch, bool blocking, struct vb_error *err)
 {
+	uint64_t deadline = vb__channel_patience(ch, blocking);
+	int rc;
+
 	ch->ending = true;
 	while (!ch->end_seen) {
 		if (ch->peer_closing)
@@ -51,10 +54,9 @@ static int finish(struct vb_channel *ch, bool blocking, struct vb_error *err)
 		if (ch->failure.code)
 			return vb__fail_again(err, &ch->failure);
 		send_end(ch);
-		if (blocking)
-			vb__channel_wait(ch, VB__NEWS_SENT | VB__NEWS_ROOM);
-		else if (vb__channel_would_block(ch, VB__NEWS_SENT | VB__NEWS_ROOM))
-			return VB_ERR_AGAIN;
+		rc = vb__channel_await(ch, VB__NEWS_SENT | VB__NEWS_ROOM, deadline, err);
+		if (rc)
+			return rc;
 	}
 	return 0;
 }
@@ -101,7 +103,7 @@ static int say_farewell(struct vb_channel *ch, struct vb_error *err)
 
 	begin_farewell(ch);
 	rc = finish(ch, true, err);
-	while (!is_sent(ch))
+	while (rc != VB_ERR_TIMEOUT && !is_sent(ch))
 		vb__channel_wait(ch, VB__NEWS_SENT);
 	return rc;
 }

@@ -54,6 +54,13 @@ const char *vb_version(void)
 	return VB_VERSION;
 }
 
+void vb_channel_set_timeout(struct vb_channel *ch, uint32_t timeout_ms)
+{
+	vb__channel_lock(ch);
+	ch->timeout_ms = timeout_ms;
+	vb__channel_unlock(ch);
+}
+
 int vb_channel_fd(struct vb_channel *ch, struct vb_error *err)
 {
 	int fd;

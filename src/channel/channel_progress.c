@@ -10,6 +10,7 @@
 
 #include "channel/channel_state.h"
 #include "core/clock.h"
+#include "core/condition.h"
 #include "fabric/waiter.h"
 
 #define BATCH 16
@@ -336,11 +337,11 @@ static bool spin(struct vb_channel *ch)
 	return ch->changes != before || took < budget;
 }
 
-static void sleep_on_descriptor(struct vb_channel *ch, unsigned news)
+static void sleep_on_descriptor(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)
 {
 	ch->sleeper_for = news;
 	vb__channel_unlock(ch);
-	vb__ep_sleep(ch->ep);
+	vb__ep_sleep(ch->ep, deadline_ns);
 	vb__channel_lock(ch);
 	ch->sleeper_for = 0;
 	if (ch->waiting)
@@ -353,7 +354,7 @@ static int arm_for(struct vb_channel *ch, unsigned news)
 	return news & VB__NEWS_SENT ? vb__ep_arm(ch->ep) : vb__ep_arm_for_arrivals(ch->ep);
 }
 
-static void wait_for(struct vb_channel *ch, unsigned news)
+static void wait_for(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)
 {
 	unsigned brought = vb__channel_progress(ch);
 
@@ -366,7 +367,7 @@ static void wait_for(struct vb_channel *ch, unsigned news)
 		if (news & ~ch->sleeper_for & VB__NEWS_SENT)
 			vb__ep_wake(ch->ep); /* it must be armed for more */
 		ch->waiting++;
-		pthread_cond_wait(&ch->changed, &ch->lock);
+		vb__cond_wait(&ch->changed, &ch->lock, deadline_ns);
 		ch->waiting--;
 		return;
 	}
@@ -374,7 +375,7 @@ static void wait_for(struct vb_channel *ch, unsigned news)
 	if (ch->waiting_for_sent || !ch->control.free)
 		news |= VB__NEWS_SENT;
 	if (arm_for(ch, news) == 0)
-		sleep_on_descriptor(ch, news);
+		sleep_on_descriptor(ch, news, deadline_ns);
 }
 
 /*
@@ -387,17 +388,22 @@ static bool is_urgent(const struct vb_channel *ch, unsigned news)
 	       (news & VB__NEWS_RECEIVED && (ch->notices.count || ch->inbox.count));
 }
 
-void vb__channel_wait(struct vb_channel *ch, unsigned news)
+static void wait_until(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)
 {
 	bool sent = news & VB__NEWS_SENT, sender = is_urgent(ch, news);
 
 	ch->blocked_senders += sender;
 	ch->waiting_for_sent += sent;
-	wait_for(ch, news | VB__NEWS_STATE);
+	wait_for(ch, news | VB__NEWS_STATE, deadline_ns);
 	ch->waiting_for_sent -= sent;
 	ch->blocked_senders -= sender;
 	/* An event loop in another thread may have been armed for what was taken here. */
 	vb__loop_tell(ch, ch->loop.watched);
+}
+
+void vb__channel_wait(struct vb_channel *ch, unsigned news)
+{
+	wait_until(ch, news, UINT64_MAX);
 }
 
 /*
@@ -428,4 +434,34 @@ bool vb__channel_would_block(struct vb_channel *ch, unsigned news)
 	if (quiet)
 		vb__loop_waits(ch, news | VB__NEWS_STATE);
 	return quiet;
+}
+
+uint64_t vb__channel_patience(const struct vb_channel *ch, bool blocking)
+{
+	if (!blocking)
+		return VB__NOT_AT_ALL;
+	return ch->timeout_ms ? vb__now_ns() + vb__ms(ch->timeout_ms) : UINT64_MAX;
+}
+
+static int fail_late(const struct vb_channel *ch, struct vb_error *err)
+{
+	vb__fail(err, &(struct vb__failure){
+			      .code = VB_ERR_TIMEOUT,
+			      .operation = "wait for",
+			      .object = ch->ep->peer,
+			      .cause = "the peer is alive, but its program does not go on",
+		      });
+	vb__error_hint(err, "more than %u ms: see vb_channel_set_timeout", ch->timeout_ms);
+	return VB_ERR_TIMEOUT;
+}
+
+int vb__channel_await(struct vb_channel *ch, unsigned news, uint64_t deadline_ns,
+		      struct vb_error *err)
+{
+	if (deadline_ns == VB__NOT_AT_ALL)
+		return vb__channel_would_block(ch, news) ? VB_ERR_AGAIN : 0;
+	if (deadline_ns != UINT64_MAX && vb__now_ns() >= deadline_ns)
+		return fail_late(ch, err);
+	wait_until(ch, news, deadline_ns);
+	return 0;
 }

@@ -120,6 +120,7 @@ int vb__channel_check_not_ended(struct vb_channel *ch, struct vb_error *err)
 static ssize_t receive(struct vb_channel *ch, const void **message, bool blocking,
 		       struct vb_error *err)
 {
+	uint64_t deadline = vb__channel_patience(ch, blocking);
 	int rc;
 
 	vb__inbox_release(ch);
@@ -132,10 +133,9 @@ static ssize_t receive(struct vb_channel *ch, const void **message, bool blockin
 		if (rc)
 			return rc;
 		vb__outbox_push(ch);
-		if (blocking)
-			vb__channel_wait(ch, VB__NEWS_RECEIVED);
-		else if (vb__channel_would_block(ch, VB__NEWS_RECEIVED))
-			return VB_ERR_AGAIN;
+		rc = vb__channel_await(ch, VB__NEWS_RECEIVED, deadline, err);
+		if (rc)
+			return rc;
 	}
 }
 

@@ -6,7 +6,7 @@
 
 #include "channel/channel_state.h"
 
-/* Up to this a copy is cheaper than waiting until the buffer has been sent. */
+/* Up to this a copy is cheaper than waiting until the buffer has been sent: `./dev bench ofi verbs`. */
 #define COPY_MAX (16u << 10)
 
 /* Messages up to this are put together, into packets up to that. */
@@ -107,6 +107,7 @@ static void append(struct vb_channel *ch, const struct message *m)
 	struct vb__slot *slot = ch->outbox.slot;
 
 	copy_pieces(vb__frame_begin(slot->bytes + slot->filled, m->len), m);
+	ch->counters.bytes_copied += m->len;
 	slot->filled += vb__frame_room(m->len);
 	ch->outbox.messages++;
 }
@@ -144,6 +145,12 @@ static bool put_together(struct vb_channel *ch, const struct message *m)
 	return true;
 }
 
+/* For as long as it takes until a buffer has been sent. */
+static bool may_wait(const struct vb_channel *ch, const struct message *m)
+{
+	return m->blocking && !ch->timeout_ms;
+}
+
 /* Sends the message as a packet of its own. Lent is set if its buffers are still in use. */
 static int send_alone(struct vb_channel *ch, const struct message *m, bool *lent)
 {
@@ -153,13 +160,11 @@ static int send_alone(struct vb_channel *ch, const struct message *m, bool *lent
 	int n = -1;
 
 	*lent = false;
-	if (m->len > COPY_MAX || (m->keep && m->len > ch->ep->inline_bytes))
-		n = m->blocking || m->keep ? lend(ch, m, sge) : -1;
-	/* On verbs a blocking send would wait for a round trip: there the copy is better. */
-	if (n >= 0 && !m->keep && !(ch->ep->caps & VB__CAP_SLOW_POST))
-		n = -1;
+	if (m->keep ? m->len > ch->ep->inline_bytes : m->len > COPY_MAX && may_wait(ch, m))
+		n = lend(ch, m, sge);
 	if (n < 0) {
 		copy_pieces(slot->bytes, m);
+		ch->counters.bytes_copied += m->len;
 		slot->filled = m->len;
 		n = 0;
 	} else {
@@ -183,6 +188,7 @@ static unsigned missing(const struct vb_channel *ch)
 static int send_message(struct vb_channel *ch, const struct message *m, int64_t *ticket,
 			struct vb_error *err)
 {
+	uint64_t deadline = vb__channel_patience(ch, m->blocking);
 	bool stalled = false, lent = false;
 	int rc;
 
@@ -204,10 +210,9 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 		if (!stalled && !ch->credits.held)
 			ch->counters.credit_stalls++;
 		stalled = true;
-		if (m->blocking)
-			vb__channel_wait(ch, missing(ch));
-		else if (vb__channel_would_block(ch, missing(ch)))
-			return VB_ERR_AGAIN;
+		rc = vb__channel_await(ch, missing(ch), deadline, err);
+		if (rc)
+			return rc;
 	}
 	if (!m->blocking)
 		vb__loop_looks(ch, VB__NEWS_ROOM); /* that was what the loop waited for */

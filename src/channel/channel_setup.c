@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "channel/channel_state.h"
+#include "core/condition.h"
 
 #define CONTROL_SLOTS VB__CREDIT_RESERVE
 #define PIECES 8u
@@ -117,7 +118,7 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	ch->posted = ch->done = ch->done_well = 1; /* tickets are positive, as handles are */
 	ch->accesses.posted = ch->accesses.done = ch->accesses.done_well = 1;
 	pthread_mutex_init(&ch->lock, NULL);
-	pthread_cond_init(&ch->changed, NULL);
+	vb__cond_init(&ch->changed);
 	pthread_cond_init(&ch->flusher.wanted, NULL);
 	rc = check_endpoint(ep, err);
 	if (rc)

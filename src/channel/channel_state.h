@@ -110,7 +110,8 @@ struct vb_channel {
 	unsigned waiting_for_sent; /* threads that want VB__NEWS_SENT */
 	unsigned sleeper_for; /* news that the thread sleeping on the descriptor wants; 0: none */
 
-	unsigned changes;	    /* counts whatever a waiting thread may want to know of */
+	unsigned changes;    /* counts whatever a waiting thread may want to know of */
+	uint32_t timeout_ms; /* how long calls wait for the peer's program; 0: without limit */
 	unsigned spins, spin_polls; /* how often was spun; how many polls make up spin_us */
 
 	struct vb_error failure;
@@ -206,6 +207,14 @@ void vb__channel_wait(struct vb_channel *ch, unsigned news);
 
 /* For non-blocking calls that want such news: true if it is time to wait on the descriptor. */
 bool vb__channel_would_block(struct vb_channel *ch, unsigned news);
+
+/* Until when a call waits for the peer's program. */
+#define VB__NOT_AT_ALL 0
+uint64_t vb__channel_patience(const struct vb_channel *ch, bool blocking);
+
+/* Either of the two above: 0 to look again, VB_ERR_AGAIN, or VB_ERR_TIMEOUT after the deadline. */
+int vb__channel_await(struct vb_channel *ch, unsigned news, uint64_t deadline_ns,
+		      struct vb_error *err);
 
 /* News that did not come from the fabric: wakes whoever waits for it. */
 void vb__channel_tell(struct vb_channel *ch, unsigned news);

@@ -25,21 +25,18 @@ static void take(struct vb_channel *ch, uint32_t *number)
 
 static int next(struct vb_channel *ch, uint32_t *number, bool blocking, struct vb_error *err)
 {
+	uint64_t deadline;
 	int rc = 0;
 
 	vb__error_clear(err);
 	vb__channel_lock(ch);
-	while (!ch->notices.count) {
+	deadline = vb__channel_patience(ch, blocking);
+	while (rc == 0 && !ch->notices.count) {
 		rc = vb__channel_check_not_ended(ch, err);
 		if (rc)
 			break;
 		vb__outbox_push(ch);
-		if (blocking)
-			vb__channel_wait(ch, VB__NEWS_RECEIVED);
-		else if (vb__channel_would_block(ch, VB__NEWS_RECEIVED)) {
-			rc = VB_ERR_AGAIN;
-			break;
-		}
+		rc = vb__channel_await(ch, VB__NEWS_RECEIVED, deadline, err);
 	}
 	if (rc == 0)
 		take(ch, number);

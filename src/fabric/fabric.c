@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "core/clock.h"
+
 const struct vb__fabric *const vb__fabrics[] = {
 #ifdef VB_HAVE_VERBS
 	&vb__verbs_fabric,
@@ -186,14 +188,14 @@ int vb__ep_arm_for_arrivals(struct vb__ep *ep)
 	return ep->fabric->arm(ep, true);
 }
 
-void vb__ep_sleep(const struct vb__ep *ep)
+void vb__ep_sleep(const struct vb__ep *ep, uint64_t deadline_ns)
 {
 	struct pollfd fds[] = {
 		{ .fd = ep->wait_fd, .events = POLLIN },
 		{ .fd = ep->pool ? ep->pool->wait_fd : -1, .events = POLLIN },
 	};
 
-	poll(fds, 2, -1);
+	poll(fds, 2, deadline_ns == UINT64_MAX ? -1 : vb__ms_left(deadline_ns));
 }
 
 int vb__pool_for(struct vb__request *request, const struct vb__pool_attr *attr,

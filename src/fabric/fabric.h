@@ -364,8 +364,8 @@ int vb__ep_arm(struct vb__ep *ep);
  */
 int vb__ep_arm_for_arrivals(struct vb__ep *ep);
 
-/* Sleeps until there is something for the endpoint, or for nothing. After arming; lock-free. */
-void vb__ep_sleep(const struct vb__ep *ep);
+/* Sleeps until there is something for the endpoint, the deadline, or for nothing. After arming; lock-free. */
+void vb__ep_sleep(const struct vb__ep *ep, uint64_t deadline_ns);
 
 /* Ends the connection; the peer sees that after everything that completed here. */
 void vb__ep_disconnect(struct vb__ep *ep);

@@ -2,10 +2,7 @@
 /* Waiting for turns. What is done in one is not its business. */
 #include "transfer/turns.h"
 
-#include <errno.h>
-#include <time.h>
-
-#include "core/clock.h"
+#include "core/condition.h"
 #include "core/failure.h"
 #include "transfer/descriptor.h"
 
@@ -30,14 +27,6 @@ void vb__turns_destroy(struct vb__turns *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-static struct timespec in_ms(uint64_t ms)
-{
-	uint64_t at = vb__now_ns() + vb__ms(ms);
-
-	return (struct timespec){ .tv_sec = (time_t)(at / 1000000000u),
-				  .tv_nsec = (long)(at % 1000000000u) };
-}
-
 /* Lock held. Tells those whose wait is over, and nobody else: there may be many. */
 static void wake(struct vb__turns *t)
 {
@@ -48,12 +37,7 @@ static void wake(struct vb__turns *t)
 
 static void enlist(struct vb__turns *t, struct vb__turn *me)
 {
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&me->comes, &attr);
-	pthread_condattr_destroy(&attr);
+	vb__cond_init(&me->comes);
 	me->next = t->waiting;
 	t->waiting = me;
 }
@@ -75,9 +59,7 @@ static void wait_turn(struct vb__turns *t, uint64_t offset)
 
 	enlist(t, &me);
 	while (!t->failure.code && t->at < offset) {
-		struct timespec until = in_ms(NOTICE_MS);
-
-		if (pthread_cond_timedwait(&me.comes, &t->lock, &until) == ETIMEDOUT &&
+		if (!vb__cond_wait(&me.comes, &t->lock, vb__now_ns() + vb__ms(NOTICE_MS)) &&
 		    vb__fd_cancelled(t->cancel_fd))
 			vb__fail_cancelled(&t->failure, t->operation, t->object);
 	}

@@ -5,10 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "core/clock.h"
+#include "core/condition.h"
 #include "core/failure.h"
 #include "transfer/descriptor.h"
 #include "wire/bytes.h"
@@ -19,14 +18,9 @@
 
 void vb__answers_open(struct vb__answers *a, int wake_fd, int cancel_fd)
 {
-	pthread_condattr_t attr;
-
 	*a = (struct vb__answers){ .wake_fd = wake_fd, .cancel_fd = cancel_fd };
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->said, &attr);
-	pthread_condattr_destroy(&attr);
+	vb__cond_init(&a->said);
 }
 
 void vb__answers_close(struct vb__answers *a)
@@ -139,23 +133,13 @@ size_t vb__answers_speak(struct vb__answers *a, void *note, size_t room)
 	return done;
 }
 
-static struct timespec in_ms(uint64_t ms)
-{
-	uint64_t at = vb__now_ns() + vb__ms(ms);
-
-	return (struct timespec){ .tv_sec = (time_t)(at / 1000000000u),
-				  .tv_nsec = (long)(at % 1000000000u) };
-}
-
 int vb__answers_wait(struct vb__answers *a, struct vb_error *err)
 {
 	int rc = 0;
 
 	pthread_mutex_lock(&a->lock);
 	while (rc == 0 && a->end - a->start > MUCH) {
-		struct timespec until = in_ms(NOTICE_MS);
-
-		if (pthread_cond_timedwait(&a->said, &a->lock, &until) == ETIMEDOUT &&
+		if (!vb__cond_wait(&a->said, &a->lock, vb__now_ns() + vb__ms(NOTICE_MS)) &&
 		    vb__fd_cancelled(a->cancel_fd))
 			rc = vb__fail_cancelled(err, "answer", NULL);
 	}
