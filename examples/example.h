@@ -4,10 +4,13 @@
 #define EXAMPLE_H
 
 #include <err.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <verbatim/verbatim.h>
 
@@ -54,6 +57,61 @@ static inline ssize_t must(ssize_t returned, const struct vb_error *err)
 	if (returned < 0)
 		errx(1, "%s", vb_error_format(err, line, sizeof(line)));
 	return returned;
+}
+
+/* NULL, or why a call has failed, in one line. */
+static inline const char *why_not(ssize_t returned, const struct vb_error *err)
+{
+	static char line[VB_ERROR_LINE_MAX];
+
+	return returned < 0 ? vb_error_format(err, line, sizeof(line)) : NULL;
+}
+
+/* What somebody else has sent, fit for a terminal; in place. */
+static inline const char *printable(char *text)
+{
+	for (char *at = text; *at; at++)
+		*at = *at < ' ' || *at > '~' ? '?' : *at;
+	return text;
+}
+
+static inline const void *map_file(const char *path, size_t *len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *data;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		err(1, "%s", path);
+	*len = (size_t)st.st_size;
+	data = *len ? mmap(NULL, *len, PROT_READ, MAP_PRIVATE, fd, 0) : "";
+	if (data == MAP_FAILED)
+		err(1, "%s", path);
+	return data;
+}
+
+static inline bool store_file(const char *path, const void *data, size_t len)
+{
+	FILE *file = fopen(path, "wb");
+	bool ok = file && fwrite(data, len, 1, file) == 1;
+
+	return file && fclose(file) == 0 && ok;
+}
+
+/* What stands behind `word` in a file of lines "WORD REST", into `rest`; false if it is not there. */
+static inline bool find_line(const char *path, const char *word, char rest[256])
+{
+	FILE *file = fopen(path, "r");
+	char first[256], other[256];
+	bool found = false;
+
+	while (file && !found && fscanf(file, "%255s %255[^\n]", first, other) == 2)
+		found = !strcmp(first, word);
+	if (found)
+		memcpy(rest, other, sizeof(other));
+	if (file)
+		fclose(file);
+	return found;
 }
 
 static inline double now(void)
