@@ -156,6 +156,10 @@ int vb_channel_wait(struct vb_channel *channel, int64_t ticket, struct vb_error 
  * As their namesakes, but never blocking: VB_ERR_AGAIN means that it is not
  * done yet, call again when the descriptor below is readable (it may wake you
  * for nothing). After the first vb_channel_try_finish nothing can be sent. vb_channel_try_send copies: the buffer is the caller's on return.
+ *
+ * To close without blocking: vb_channel_try_finish until it is 0, receive until VB_ERR_EOF,
+ * then vb_channel_abort, which has nothing left to lose. Connecting blocks, for
+ * connect_timeout_ms at most: a loop does it in a thread.
  */
 int vb_listener_try_accept(struct vb_listener *listener, struct vb_channel **channel,
 			   struct vb_error *err);
