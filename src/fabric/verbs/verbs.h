@@ -231,6 +231,10 @@ struct verbs_request {
 int verbs_fail(struct vb_error *err, int errnum, const char *operation, const char *object);
 int verbs_fail_memory(struct vb_error *err, int errnum, const char *operation, const char *object,
 		      size_t bytes);
+
+/* A queue of so many entries, of so many pieces each: what it would have taken is estimated. */
+int verbs_fail_queue(struct vb_error *err, int errnum, const char *operation, const char *object,
+		     unsigned entries, unsigned sge);
 int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
 		  const char *object);
 void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_kind kind,

@@ -184,8 +184,8 @@ static int open_queue(struct verbs_dg *dg, unsigned entries, struct ibv_cq **cq,
 	errno = 0; /* providers do not always say why */
 	*cq = ibv_create_cq(dg->home->verbs, (int)entries, NULL, dg->completions, 0);
 	if (!*cq)
-		return verbs_fail_memory(err, errno ? errno : EIO, "ibv_create_cq", dg->base.device,
-					 0);
+		return verbs_fail_queue(err, errno ? errno : EIO, "ibv_create_cq", dg->base.device,
+					entries, 0);
 	return 0;
 }
 
@@ -241,7 +241,8 @@ static int open_queue_pair(struct verbs_dg *dg, struct vb_error *err)
 			break;
 	}
 	if (rc)
-		return verbs_fail_memory(err, rc, "rdma_create_qp", dg->base.device, 0);
+		return verbs_fail_queue(err, rc, "rdma_create_qp", dg->base.device,
+					dg->room + dg->base.receives, 1);
 	rc = ibv_query_qp(dg->home->qp, &attr, IBV_QP_QKEY, &unused);
 	dg->qkey = attr.qkey;
 	return rc ? verbs_fail(err, rc, "ibv_query_qp", dg->base.device) : 0;

@@ -42,16 +42,14 @@ int verbs_fail(struct vb_error *err, int errnum, const char *operation, const ch
 }
 
 /* ENOMEM from the verbs nearly always means that the memlock limit is used up. */
-int verbs_fail_memory(struct vb_error *err, int errnum, const char *operation, const char *object,
-		      size_t bytes)
+static int fail_pinning(struct vb_error *err, int errnum, const char *operation, const char *object,
+			const char *need)
 {
 	uint64_t limit = vb__memlock_limit();
-	char cause[200], need[40] = "memory";
+	char cause[200];
 
 	if (errnum != ENOMEM || limit == UINT64_MAX)
 		return verbs_fail(err, errnum, operation, object);
-	if (bytes)
-		snprintf(need, sizeof(need), "%zu KiB of memory", (bytes + 1023) / 1024);
 	snprintf(cause, sizeof(cause),
 		 "cannot pin %s: the memlock limit of this process is %llu KiB", need,
 		 (unsigned long long)limit / 1024);
@@ -69,6 +67,32 @@ int verbs_fail_memory(struct vb_error *err, int errnum, const char *operation, c
 					     "container (a non-root process there needs the "
 					     "capability in its effective set)",
 			     });
+}
+
+static size_t kib(size_t bytes)
+{
+	return (bytes + 1023) / 1024;
+}
+
+int verbs_fail_memory(struct vb_error *err, int errnum, const char *operation, const char *object,
+		      size_t bytes)
+{
+	char need[60];
+
+	snprintf(need, sizeof(need), "%zu KiB of memory", kib(bytes));
+	return fail_pinning(err, errnum, operation, object, need);
+}
+
+/* Drivers do not tell how they lay out their queues: most by 64 bytes and 16 for each piece, in whole pages. */
+int verbs_fail_queue(struct vb_error *err, int errnum, const char *operation, const char *object,
+		     unsigned entries, unsigned sge)
+{
+	size_t bytes = (size_t)entries * (64 + 16 * (size_t)sge), page = 4096;
+	char need[80];
+
+	snprintf(need, sizeof(need), "about %zu KiB of memory for %u entries",
+		 kib((bytes + page - 1) / page * page), entries);
+	return fail_pinning(err, errnum, operation, object, need);
 }
 
 static enum vb_err cm_code(const struct rdma_cm_event *event)

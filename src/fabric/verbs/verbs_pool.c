@@ -88,8 +88,8 @@ static int open_completion_queue(struct verbs_pool *pool, struct vb_error *err)
 	errno = 0; /* providers do not always say why */
 	pool->cq = ibv_create_cq(pool->context, (int)pool->cq_size, NULL, pool->completions, 0);
 	if (!pool->cq)
-		return verbs_fail_memory(err, errno ? errno : EIO, "ibv_create_cq", pool->device,
-					 0);
+		return verbs_fail_queue(err, errno ? errno : EIO, "ibv_create_cq", pool->device,
+					pool->cq_size, 0);
 	rc = ibv_req_notify_cq(pool->cq, 0);
 	if (rc)
 		return verbs_fail(err, rc, "ibv_req_notify_cq", pool->device);
@@ -112,8 +112,8 @@ static int open_receives(struct verbs_pool *pool, struct vb_error *err)
 	errno = 0;
 	pool->srq = ibv_create_srq(pool->pd, &attr);
 	if (!pool->srq)
-		return verbs_fail_memory(err, errno ? errno : EIO, "ibv_create_srq", pool->device,
-					 0);
+		return verbs_fail_queue(err, errno ? errno : EIO, "ibv_create_srq", pool->device,
+					pool->count, 1);
 	if (attr.attr.max_wr && attr.attr.max_wr < pool->count)
 		pool->count = attr.attr.max_wr;
 	for (unsigned i = 0; i < pool->count && !pool->failed; i++)

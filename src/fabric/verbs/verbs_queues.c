@@ -78,8 +78,8 @@ static int open_completion_queue(struct verbs_ep *ep, struct vb_error *err)
 	errno = 0; /* providers do not always say why */
 	ep->cq = ibv_create_cq(ep->context, entries, NULL, ep->completions, 0);
 	if (!ep->cq)
-		return verbs_fail_memory(err, errno ? errno : EIO, "ibv_create_cq", ep->base.device,
-					 0);
+		return verbs_fail_queue(err, errno ? errno : EIO, "ibv_create_cq", ep->base.device,
+					(unsigned)entries, 0);
 	return 0;
 }
 
@@ -112,6 +112,7 @@ static int try_queue_pair(struct verbs_ep *ep, unsigned inline_bytes)
 static int open_queue_pair(struct verbs_ep *ep, struct vb_error *err)
 {
 	static const unsigned wishes[] = { 220, 128, 64, 32, 0 };
+	unsigned entries = ep->base.send_depth + 1 + (ep->share.pool ? 0 : ep->base.recv_depth);
 	int rc = EINVAL;
 
 	for (unsigned i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
@@ -119,9 +120,10 @@ static int open_queue_pair(struct verbs_ep *ep, struct vb_error *err)
 		if (rc != EINVAL && rc != ENOMEM)
 			break;
 	}
-	if (rc == ENOMEM)
-		return verbs_fail_memory(err, rc, ep->wireup->create_qp_call, ep->base.device, 0);
-	return rc ? verbs_fail(err, rc, ep->wireup->create_qp_call, ep->base.device) : 0;
+	if (rc)
+		return verbs_fail_queue(err, rc, ep->wireup->create_qp_call, ep->base.device,
+					entries, ep->base.sge);
+	return 0;
 }
 
 /* What an endpoint has for itself, or else of its pool. */

@@ -324,7 +324,7 @@ bool verbs_pool_quiet(struct verbs_ep *ep)
 /* ---- Joining and leaving ---- */
 
 /* The completion queue grows so that all completions of all members fit. Lock held. */
-static int make_room(struct verbs_pool *pool, unsigned sends)
+static int make_room(struct verbs_pool *pool, unsigned sends, struct vb_error *err)
 {
 	unsigned needed = pool->count + pool->sends + sends, wanted = pool->cq_size;
 	int rc;
@@ -334,11 +334,12 @@ static int make_room(struct verbs_pool *pool, unsigned sends)
 	if (wanted > pool->cq_max)
 		wanted = pool->cq_max;
 	if (wanted < needed)
-		return ENOMEM;
+		return verbs_fail(err, ENOMEM, "ibv_resize_cq", pool->device);
 	rc = wanted > pool->cq_size ? ibv_resize_cq(pool->cq, (int)wanted) : 0;
-	if (rc == 0)
-		pool->cq_size = wanted;
-	return rc;
+	if (rc)
+		return verbs_fail_queue(err, rc, "ibv_resize_cq", pool->device, wanted, 0);
+	pool->cq_size = wanted;
+	return 0;
 }
 
 int verbs_pool_join(struct verbs_ep *ep, struct vb_error *err)
@@ -352,7 +353,7 @@ int verbs_pool_join(struct verbs_ep *ep, struct vb_error *err)
 	if (!ep->share.sent)
 		return verbs_fail(err, ENOMEM, "calloc", NULL);
 	pthread_mutex_lock(&pool->lock);
-	rc = make_room(pool, ep->share.sent_size);
+	rc = make_room(pool, ep->share.sent_size, err);
 	if (rc == 0) {
 		pool->sends += ep->share.sent_size;
 		ep->share.joined = true;
@@ -362,7 +363,7 @@ int verbs_pool_join(struct verbs_ep *ep, struct vb_error *err)
 		*bucket = ep;
 	}
 	pthread_mutex_unlock(&pool->lock);
-	return rc ? verbs_fail_memory(err, rc, "ibv_resize_cq", ep->base.device, 0) : 0;
+	return rc;
 }
 
 /* Lock held. */

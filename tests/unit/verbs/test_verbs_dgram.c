@@ -670,6 +670,30 @@ static void a_way_stays_while_the_device_does_not_complete_what_went_by_it(void 
 	close_dg(dg);
 }
 
+static void datagrams_over_the_memlock_limit_tell_limit_need_and_remedies(void **state)
+{
+	static const struct {
+		const char *call, *need;
+	} cases[] = {
+		{ "ibv_create_cq", "about 4 KiB of memory for 64 entries" },
+		{ "rdma_create_qp", "about 8 KiB of memory for 68 entries" },
+		{ "ibv_reg_mr", "KiB of memory:" },
+	};
+	struct vb__dg_attr attr = dg_attr();
+	struct vb__address at = address("10.0.0.1");
+
+	(void)state;
+	harness_limit_memlock();
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct vb_error err = { .code = VB_OK };
+		struct vb__dg *dg;
+
+		mock_fail_call(cases[i].call, 10, ENOMEM);
+		vb__dg_open(&vb__verbs_dgrams, &attr, &at, &dg, &err);
+		assert_tells_memlock(&err, cases[i].call, cases[i].need);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -695,6 +719,7 @@ int main(void)
 		VERBS_TEST(a_change_that_does_not_concern_the_way_makes_no_new_one),
 		VERBS_TEST(a_new_way_that_cannot_be_had_is_tried_again_later),
 		VERBS_TEST(a_way_stays_while_the_device_does_not_complete_what_went_by_it),
+		VERBS_TEST(datagrams_over_the_memlock_limit_tell_limit_need_and_remedies),
 	};
 
 	return cmocka_run_group_tests_name("verbs_dgram", tests, NULL, NULL);

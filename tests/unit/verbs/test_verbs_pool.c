@@ -401,6 +401,33 @@ static void a_pool_without_members_takes_the_device_s_events_all_the_same(void *
 	tear_down(&stage);
 }
 
+static void a_pool_over_the_memlock_limit_tells_limit_need_and_remedies(void **state)
+{
+	static const struct {
+		const char *call, *need;
+	} cases[] = {
+		{ "ibv_create_cq", "about 20 KiB of memory for 264 entries" },
+		{ "ibv_create_srq", "about 4 KiB of memory for 8 entries" },
+		{ "ibv_resize_cq", "about 36 KiB of memory for 528 entries" },
+		{ "rdma_create_qp", "about 24 KiB of memory for 256 entries" },
+	};
+
+	(void)state;
+	harness_limit_memlock();
+	harness_attr.send_depth = 255; /* for two members the queue has to grow */
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct stage stage = set_up(0);
+		struct vb_error err = { .code = VB_OK };
+
+		mock_fail_call(cases[i].call, 10, ENOMEM);
+		if (join(&stage, 0, &err) == 0)
+			join(&stage, 1, &err);
+		assert_tells_memlock(&err, cases[i].call, cases[i].need);
+		mock_fail_call(cases[i].call, 0, 0);
+		tear_down(&stage);
+	}
+}
+
 /* ---- Each call fails in turn ---- */
 
 static bool is_tolerated(const char *call)
@@ -510,6 +537,7 @@ int main(void)
 		VERBS_TEST(a_shared_queue_that_runs_low_is_one_notice),
 		VERBS_TEST(the_limit_is_armed_again_after_it_was_reached_but_not_at_once),
 		VERBS_TEST(a_pool_without_members_takes_the_device_s_events_all_the_same),
+		VERBS_TEST(a_pool_over_the_memlock_limit_tells_limit_need_and_remedies),
 		VERBS_TEST(every_call_fails_once),
 		VERBS_TEST(every_call_runs_out_of_memory_once),
 	};

@@ -3,9 +3,13 @@
 #include "verbs_harness.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "fabric/verbs/verbs_port.h"
 
@@ -226,8 +230,40 @@ const char *harness_unlawful(void)
 	return NULL;
 }
 
+bool harness_lock_without_limit(bool may)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	const uint32_t bit = 1u << CAP_IPC_LOCK;
+
+	assert_int_equal(syscall(SYS_capget, &header, data), 0);
+	if (may && !(data[0].permitted & bit))
+		return false;
+	data[0].effective = may ? data[0].effective | bit : data[0].effective & ~bit;
+	assert_int_equal(syscall(SYS_capset, &header, data), 0);
+	return true;
+}
+
+void harness_limit_memlock(void)
+{
+	harness_lock_without_limit(false);
+	mock_memlock_bytes = 64 * 1024;
+}
+
 void assert_contains(const char *text, const char *part)
 {
 	if (!strstr(text, part))
 		fail_msg("\"%s\" does not say \"%s\"", text, part);
+}
+
+void assert_tells_memlock(const struct vb_error *err, const char *call, const char *need)
+{
+	assert_int_equal(err->code, VB_ERR_MEMLOCK);
+	assert_int_equal(err->native, ENOMEM);
+	assert_string_equal(err->operation, call);
+	assert_contains(err->cause, "the memlock limit of this process is 64 KiB");
+	assert_contains(err->cause, need);
+	assert_contains(err->hint, "limits.d");
+	assert_contains(err->hint, "LimitMEMLOCK");
+	assert_contains(err->hint, "IPC_LOCK");
 }

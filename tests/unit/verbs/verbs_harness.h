@@ -70,6 +70,15 @@ const char *harness_unlawful(void);
 /* Where in the journal the law begins to hold: later than 0 if a test itself gives memory back. */
 extern unsigned harness_teardown_from;
 
+/* Switches the capability that lifts the memlock limit; false: not ours to have. */
+bool harness_lock_without_limit(bool may);
+
+/* A memlock limit of 64 KiB, and that it holds. */
+void harness_limit_memlock(void);
+
 void assert_contains(const char *text, const char *part);
+
+/* That this call failed for the limit of harness_limit_memlock: with the limit, the need and the three remedies. */
+void assert_tells_memlock(const struct vb_error *err, const char *call, const char *need);
 
 #endif
