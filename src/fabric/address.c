@@ -3,6 +3,7 @@
 #include "fabric/address.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -169,29 +170,34 @@ int vb__address_resolve(const char *host, const char *port, int family,
 }
 
 /* Connecting a UDP socket sends nothing, but makes the kernel choose a source address. */
-static bool source_address(const struct vb__address *peer, struct sockaddr_storage *source)
+static int source_address(const struct vb__address *peer, struct sockaddr_storage *source,
+			  struct vb_error *err)
 {
 	socklen_t len = sizeof(*source);
 	int fd = socket(peer->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool ok;
+	int rc = 0;
 
 	if (fd < 0)
-		return false;
-	ok = connect(fd, (const struct sockaddr *)&peer->sa, peer->len) == 0 &&
-	     getsockname(fd, (struct sockaddr *)source, &len) == 0;
+		return vb__fail_errno(err, errno, "socket", peer->text);
+	if (connect(fd, (const struct sockaddr *)&peer->sa, peer->len) != 0)
+		rc = vb__fail_errno(err, errno, "look for a route to", peer->text);
+	else if (getsockname(fd, (struct sockaddr *)source, &len) != 0)
+		rc = vb__fail_errno(err, errno, "getsockname", peer->text);
 	close(fd);
-	return ok;
+	return rc;
 }
 
-bool vb__address_source(const struct vb__address *peer, struct vb__address *source)
+int vb__address_source(const struct vb__address *peer, struct vb__address *source,
+		       struct vb_error *err)
 {
 	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
+	int rc = source_address(peer, &sa, err);
 
-	if (!source_address(peer, &sa))
-		return false;
+	if (rc)
+		return rc;
 	vb__address_from(source, (struct sockaddr *)&sa);
 	vb__address_set_port(source, 0);
-	return true;
+	return 0;
 }
 
 static bool is_internet(const struct sockaddr *sa)
@@ -205,7 +211,7 @@ bool vb__address_egress(const struct vb__address *peer, char name[16])
 	struct ifaddrs *list, *i;
 	bool found = false;
 
-	if (!source_address(peer, &source) || getifaddrs(&list) != 0)
+	if (source_address(peer, &source, NULL) != 0 || getifaddrs(&list) != 0)
 		return false;
 	for (i = list; i && !found; i = i->ifa_next) {
 		if (!i->ifa_addr || !is_internet(i->ifa_addr) ||

@@ -38,8 +38,9 @@ bool vb__address_equal(const struct sockaddr *a, const struct sockaddr *b);
 /* As a GID of RoCE shows it: IPv6, or IPv4 inside it. */
 void vb__address_gid(const struct sockaddr *sa, uint8_t gid[16]);
 
-/* The address of ours from which the kernel would send to the peer, port 0; false if it cannot tell. */
-bool vb__address_source(const struct vb__address *peer, struct vb__address *source);
+/* The address of ours from which the kernel would send to the peer, port 0; or why it cannot tell. */
+int vb__address_source(const struct vb__address *peer, struct vb__address *source,
+		       struct vb_error *err);
 
 /* The interface by which the kernel would send to the peer; false if it cannot tell. */
 bool vb__address_egress(const struct vb__address *peer, char name[16]);

@@ -223,8 +223,10 @@ static int find(struct verbs_ep *ep, const struct vb__ep_attr *attr, const struc
 		return fail_port(err, peer);
 	if (attr->source)
 		tcp->from = *attr->source;
-	else if (!vb__address_source(peer, &tcp->from))
-		return verbs_fail(err, ENETUNREACH, "look for a route to", peer->text);
+	else
+		rc = vb__address_source(peer, &tcp->from, err);
+	if (rc)
+		return rc;
 	tcp->to = *peer;
 	vb__address_set_port(&tcp->to, port);
 	rc = verbs_port_find(&tcp->from, attr->settings->device, &tcp->port, err);
