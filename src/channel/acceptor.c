@@ -287,6 +287,7 @@ static int find_pool(struct vb_listener *l, struct vb__request *request, struct 
 		.receives = l->shared_receives,
 		.bytes = l->settings.max_message + VB__PACKET_TRAILER,
 		.sends = attr->send_depth,
+		.log = l->settings.log,
 	};
 	int rc;
 

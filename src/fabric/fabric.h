@@ -152,6 +152,7 @@ struct vb__pool_attr {
 	unsigned receives;
 	size_t bytes;	/* of each */
 	unsigned sends; /* of a member, outstanding at once */
+	struct vb__log log;
 };
 
 struct vb__completion {

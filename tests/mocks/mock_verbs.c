@@ -642,9 +642,10 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	mock_note("ibv_destroy_qp", qp);
+	int errnum = mock_call("ibv_destroy_qp", qp);
+
 	mock_qp_destroy(qp);
-	return 0;
+	return errnum;
 }
 
 /* One rung after the other, each with what the specification demands of it. */

@@ -86,6 +86,7 @@ struct verbs_pool {
 	struct vb__waiter waiter; /* for completions and for the device's events, for all members */
 	struct ibv_context *context;
 	const char *device;
+	struct vb__log log;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	struct ibv_srq *srq;
@@ -189,6 +190,7 @@ struct verbs_ep {
 	struct vb__idle idle;
 	struct verbs_probe probe;
 	uint64_t flushing_ns; /* down, and something is outstanding, since then; 0: not */
+	bool worse;	      /* down, and something else has failed since then */
 	struct verbs_share share;
 
 	struct verbs_watcher watcher;
@@ -225,6 +227,7 @@ struct verbs_request {
 	struct vb__request base;
 	const struct verbs_wireup *wireup;
 	struct ibv_context *context; /* of the device that it came to */
+	struct vb__log log;
 };
 
 /* verbs_failure.c: native results in words */
@@ -240,6 +243,17 @@ int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const
 void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_kind kind,
 		   const char *object);
 enum vb_err verbs_wc_code(enum ibv_wc_status status);
+
+/*
+ * A failure that no call returns goes to the log (NULL: there is none), with its reason and what becomes of it. `rc` is what
+ * the call has returned: 0, an errno, or -1 with errno. Returns whether it failed.
+ */
+bool verbs_note(const struct vb__log *log, int rc, const char *call, const char *object,
+		const char *then);
+
+/* The same for a call that gives something back, which nobody expects to fail. */
+#define VERBS_UNDO(log, object, call, arg) verbs_undone(log, object, #call, call(arg))
+void verbs_undone(const struct vb__log *log, const char *object, const char *call, int rc);
 
 /* A node below /dev/infiniband cannot be opened. */
 int verbs_fail_node(struct vb_error *err, const char *node, int errnum);
@@ -260,7 +274,7 @@ int verbs_device_open(struct ibv_device *device, struct ibv_context **context,
 		      struct vb_error *err);
 int verbs_device_open_named(const char *name, struct ibv_context **context, struct vb_error *err);
 void verbs_device_hold(struct ibv_context *context);
-void verbs_device_release(struct ibv_context *context);
+void verbs_device_release(struct ibv_context *context, const struct vb__log *log);
 
 /*
  * verbs_device.c: a device's asynchronous events. Watching begins with what happens
@@ -288,7 +302,7 @@ int verbs_pool_open(struct vb__request *request, const struct vb__pool_attr *att
 bool verbs_pool_serves(struct vb__pool *pool, const struct vb__request *request, unsigned sends);
 void verbs_pool_close(struct vb__pool *pool);
 
-/* So that the device tells when the receives run low, once. Where it cannot, nobody is told. */
+/* So that the device tells when the receives run low, once. Where it cannot, the log says so. */
 void verbs_pool_arm_limit(struct verbs_pool *pool);
 
 /* verbs_share.c */

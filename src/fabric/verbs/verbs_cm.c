@@ -38,7 +38,8 @@ static int open_channel(struct verbs_ep *ep, struct vb_error *err)
 
 static void disconnect(struct verbs_ep *ep)
 {
-	rdma_disconnect(ep->cm.id);
+	verbs_note(&ep->log, rdma_disconnect(ep->cm.id), "rdma_disconnect", ep->base.peer,
+		   "the peer may have been faster");
 }
 
 static void keep_peer_data(struct vb__ep *ep, const struct rdma_conn_param *conn)
@@ -57,8 +58,9 @@ static void established(struct verbs_ep *ep)
 	/* rdma_cm leaves 0 there, which means 655 ms. */
 	struct ibv_qp_attr attr = { .min_rnr_timer = ep->tuning.min_rnr_timer };
 
-	if (!ep->iwarp && ibv_modify_qp(ep->qp, &attr, IBV_QP_MIN_RNR_TIMER) != 0)
-		vb__log(&ep->log, VB_LOG_DEBUG, "%s keeps its own min_rnr_timer", ep->base.device);
+	if (!ep->iwarp)
+		verbs_note(&ep->log, ibv_modify_qp(ep->qp, &attr, IBV_QP_MIN_RNR_TIMER),
+			   "ibv_modify_qp", ep->base.device, "it keeps its own min_rnr_timer");
 }
 
 static void on_failure(struct verbs_ep *ep, const struct rdma_cm_event *event)
@@ -102,7 +104,7 @@ static void take_cm_events(struct verbs_ep *ep)
 
 	while (rdma_get_cm_event(ep->cm.channel, &event) == 0) {
 		on_cm_event(ep, event);
-		rdma_ack_cm_event(event);
+		VERBS_UNDO(&ep->log, ep->base.peer, rdma_ack_cm_event, event);
 	}
 	if (!verbs_nothing_more(errno))
 		verbs_break(ep, errno, "rdma_get_cm_event");
@@ -250,11 +252,12 @@ static void destroy_qp(struct verbs_ep *ep)
 static int get_ready(struct verbs_ep *ep, struct vb_error *err)
 {
 	uint8_t timeout = verbs_ack_timeout(ep);
+	int rc = rdma_set_option(ep->cm.id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+				 sizeof(timeout));
 
 	(void)err;
-	if (rdma_set_option(ep->cm.id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
-			    sizeof(timeout)) != 0)
-		vb__log(&ep->log, VB_LOG_DEBUG, "%s keeps its own ACK time-out", ep->base.device);
+	verbs_note(&ep->log, rc, "rdma_set_option", ep->base.device,
+		   "it keeps its own ACK time-out");
 	return 0;
 }
 
@@ -296,13 +299,14 @@ static int accept_from(struct verbs_ep *ep, const void *data, size_t len, struct
 
 static void refuse(struct verbs_ep *ep)
 {
-	rdma_reject(ep->cm.id, NULL, 0);
+	verbs_note(&ep->log, rdma_reject(ep->cm.id, NULL, 0), "rdma_reject", ep->base.peer,
+		   "the peer is not told");
 }
 
 static void close_end(struct verbs_ep *ep)
 {
 	if (ep->cm.id)
-		rdma_destroy_id(ep->cm.id);
+		VERBS_UNDO(&ep->log, ep->base.peer, rdma_destroy_id, ep->cm.id);
 	if (ep->cm.channel)
 		rdma_destroy_event_channel(ep->cm.channel);
 }

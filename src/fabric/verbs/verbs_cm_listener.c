@@ -77,18 +77,22 @@ static bool wanted(const struct verbs_pep *pep, const struct rdma_cm_id *id)
 	       !strcmp(pep->only_device, ibv_get_device_name(id->verbs->device));
 }
 
-static struct vb__request *make_request(const struct rdma_cm_event *event)
+static struct vb__request *make_request(const struct verbs_pep *pep,
+					const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
 	struct verbs_cm_request *request = calloc(1, sizeof(*request));
 	struct vb__request *base = request ? &request->base.base : NULL;
 	size_t len = conn->private_data ? conn->private_data_len : 0;
 
-	if (!request)
+	if (!request) {
+		verbs_note(&pep->log, ENOMEM, "calloc", "a request", "the peer is turned away");
 		return NULL;
+	}
 	base->fabric = &vb__verbs_fabric;
 	request->base.wireup = &verbs_cm;
 	request->base.context = event->id->verbs;
+	request->base.log = pep->log;
 	request->id = event->id;
 	/* The event tells them from our side: what the peer initiates, we respond to. */
 	request->responder_resources = conn->responder_resources;
@@ -99,6 +103,19 @@ static struct vb__request *make_request(const struct rdma_cm_event *event)
 		memcpy(base->data, conn->private_data, len);
 	base->data_len = len;
 	return base;
+}
+
+static void acknowledge(const struct verbs_pep *pep, struct rdma_cm_event *event)
+{
+	VERBS_UNDO(&pep->log, "listener", rdma_ack_cm_event, event);
+}
+
+static void turn_away(const struct vb__log *log, struct rdma_cm_id *id, const void *data,
+		      size_t len)
+{
+	verbs_note(log, rdma_reject(id, data, (uint8_t)len), "rdma_reject", "a request",
+		   "the peer is not told");
+	VERBS_UNDO(log, "a request", rdma_destroy_id, id);
 }
 
 int verbs_cm_next_request(struct verbs_pep *pep, struct vb__request **request, struct vb_error *err)
@@ -115,7 +132,7 @@ int verbs_cm_next_request(struct verbs_pep *pep, struct vb__request **request, s
 				       : verbs_fail(err, errno, "rdma_get_cm_event", "listener");
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			if (wanted(pep, event->id))
-				made = make_request(event);
+				made = make_request(pep, event);
 			if (!made)
 				unwanted = event->id;
 		}
@@ -123,15 +140,13 @@ int verbs_cm_next_request(struct verbs_pep *pep, struct vb__request **request, s
 		    (event->id == pep->cm.id || event->id == pep->cm.id_four)) {
 			int rc = verbs_fail_cm(err, event, "listen on", pep->base.device);
 
-			rdma_ack_cm_event(event);
+			acknowledge(pep, event);
 			return rc;
 		}
 		/* Anything else concerns an attempt that its maker gave up. */
-		rdma_ack_cm_event(event);
-		if (unwanted) {
-			rdma_reject(unwanted, NULL, 0);
-			rdma_destroy_id(unwanted);
-		}
+		acknowledge(pep, event);
+		if (unwanted)
+			turn_away(&pep->log, unwanted, NULL, 0);
 		if (made) {
 			*request = made;
 			return 1;
@@ -144,17 +159,16 @@ void verbs_cm_reject(struct verbs_request *base, const void *data, size_t len)
 {
 	struct verbs_cm_request *request = (struct verbs_cm_request *)base;
 
-	rdma_reject(request->id, data, (uint8_t)len);
-	rdma_destroy_id(request->id);
+	turn_away(&base->log, request->id, data, len);
 	free(request);
 }
 
 void verbs_cm_unlisten(struct verbs_pep *pep)
 {
 	if (pep->cm.id_four)
-		rdma_destroy_id(pep->cm.id_four);
+		VERBS_UNDO(&pep->log, "listener", rdma_destroy_id, pep->cm.id_four);
 	if (pep->cm.id)
-		rdma_destroy_id(pep->cm.id);
+		VERBS_UNDO(&pep->log, "listener", rdma_destroy_id, pep->cm.id);
 	if (pep->cm.channel)
 		rdma_destroy_event_channel(pep->cm.channel);
 	pep->cm.id = pep->cm.id_four = NULL;

@@ -22,10 +22,15 @@ void verbs_destroy_qp(struct verbs_ep *ep)
 
 void verbs_break(struct verbs_ep *ep, int errnum, const char *operation)
 {
-	if (ep->base.state == VB__EP_DOWN)
+	const char *object = ep->base.device[0] ? ep->base.device : ep->base.peer;
+
+	if (ep->base.state == VB__EP_DOWN) {
+		if (!ep->worse) /* whoever polls on would find it again and again */
+			verbs_note(&ep->log, errnum, operation, object, "it was down already");
+		ep->worse = true;
 		return;
-	verbs_fail(&ep->base.down, errnum, operation,
-		   ep->base.device[0] ? ep->base.device : ep->base.peer);
+	}
+	verbs_fail(&ep->base.down, errnum, operation, object);
 	ep->base.state = VB__EP_DOWN;
 	verbs_cut(ep);
 }

@@ -193,7 +193,9 @@ static void pass_on(const struct ibv_context *context, const struct ibv_async_ev
 			continue;
 		if (event->event_type == IBV_EVENT_COMM_EST) {
 			if (w->id && event->element.qp == w->qp)
-				rdma_notify(w->id, IBV_EVENT_COMM_EST);
+				verbs_note(w->log, rdma_notify(w->id, IBV_EVENT_COMM_EST),
+					   "rdma_notify", w->peer,
+					   "the peer's own word will come as well");
 			continue;
 		}
 		if (!concerns(event, m.subject, w))

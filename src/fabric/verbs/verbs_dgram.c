@@ -239,6 +239,8 @@ static int open_queue_pair(struct verbs_dg *dg, struct vb_error *err)
 		rc = try_queue_pair(dg, wishes[i]);
 		if (rc != EINVAL && rc != ENOMEM)
 			break;
+		verbs_note(&dg->log, rc, "rdma_create_qp", dg->base.device,
+			   "less inline data is tried");
 	}
 	if (rc)
 		return verbs_fail_queue(err, rc, "rdma_create_qp", dg->base.device,
@@ -360,15 +362,15 @@ static void close_queues(struct verbs_dg *dg)
 	if (dg->home && dg->home->qp)
 		rdma_destroy_qp(dg->home);
 	if (dg->mr)
-		ibv_dereg_mr(dg->mr);
+		VERBS_UNDO(&dg->log, dg->base.device, ibv_dereg_mr, dg->mr);
 	if (dg->sends)
-		ibv_destroy_cq(dg->sends);
+		VERBS_UNDO(&dg->log, dg->base.device, ibv_destroy_cq, dg->sends);
 	if (dg->receives)
-		ibv_destroy_cq(dg->receives);
+		VERBS_UNDO(&dg->log, dg->base.device, ibv_destroy_cq, dg->receives);
 	if (dg->completions)
-		ibv_destroy_comp_channel(dg->completions);
+		VERBS_UNDO(&dg->log, dg->base.device, ibv_destroy_comp_channel, dg->completions);
 	if (dg->pd)
-		ibv_dealloc_pd(dg->pd);
+		VERBS_UNDO(&dg->log, dg->base.device, ibv_dealloc_pd, dg->pd);
 }
 
 void verbs_dg_close(struct vb__dg *base)
@@ -380,9 +382,9 @@ void verbs_dg_close(struct vb__dg *base)
 		vb__dg_peer_close(base->peers);
 	close_queues(dg);
 	if (dg->door)
-		rdma_destroy_id(dg->door);
+		VERBS_UNDO(&dg->log, dg->at.text, rdma_destroy_id, dg->door);
 	if (dg->home)
-		rdma_destroy_id(dg->home);
+		VERBS_UNDO(&dg->log, dg->at.text, rdma_destroy_id, dg->home);
 	if (dg->cm)
 		rdma_destroy_event_channel(dg->cm);
 	vb__waiter_close(&dg->waiter);

@@ -5,6 +5,7 @@
  * libibverbs has for this does not know the way back from a datagram that came by a group.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,11 +114,15 @@ int verbs_dg_find_gid(struct verbs_dg *dg, uint8_t *index, struct vb_error *err)
 	uint8_t own[16];
 	int found = -1, rc = ibv_query_port(dg->home->verbs, dg->home->port_num, &port);
 
+	if (rc)
+		return verbs_fail(err, rc, "ibv_query_port", dg->base.device);
 	own_gid(dg, own);
-	for (int i = 0; rc == 0 && i < port.gid_tbl_len && i <= UINT8_MAX; i++) {
-		if (ibv_query_gid_ex(dg->home->verbs, dg->home->port_num, (uint32_t)i, &entry, 0) !=
-			    0 ||
-		    memcmp(&entry.gid, own, sizeof(own)) != 0)
+	for (int i = 0; i < port.gid_tbl_len && i <= UINT8_MAX; i++) {
+		rc = ibv_query_gid_ex(dg->home->verbs, dg->home->port_num, (uint32_t)i, &entry, 0);
+		if (rc != ENODATA) /* that is an empty entry */
+			verbs_note(&dg->log, rc, "ibv_query_gid_ex", dg->base.device,
+				   "our GID is looked for in the other entries");
+		if (rc || memcmp(&entry.gid, own, sizeof(own)) != 0)
 			continue;
 		found = i;
 		if (entry.gid_type == IBV_GID_TYPE_ROCE_V2)
@@ -135,6 +140,7 @@ int verbs_dg_way_to(struct verbs_dg *dg, const struct vb__origin *origin, struct
 	const uint8_t *from = origin->bytes;
 	char host[INET6_ADDRSTRLEN] = "?";
 	bool v4 = !memcmp(from, (uint8_t[12]){ [10] = 0xff, [11] = 0xff }, 12);
+	int rc;
 
 	*qp_num = vb__get32(from + QP_AT);
 	*ah = (struct ibv_ah_attr){
@@ -145,8 +151,9 @@ int verbs_dg_way_to(struct verbs_dg *dg, const struct vb__origin *origin, struct
 		.grh.hop_limit = HOPS,
 	};
 	memcpy(&ah->grh.dgid, from, 16);
-	if (dg->ethernet && verbs_dg_find_gid(dg, &ah->grh.sgid_index, err) != 0)
-		return VB_ERR_UNREACHABLE;
+	rc = dg->ethernet ? verbs_dg_find_gid(dg, &ah->grh.sgid_index, err) : 0;
+	if (rc)
+		return rc;
 	if (ah->is_global)
 		inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? from + 12 : from, host, sizeof(host));
 	else

@@ -30,9 +30,10 @@ static void answer_question(struct verbs_dg *dg, struct rdma_cm_id *id)
 	};
 
 	if (rdma_accept(id, &param) != 0)
-		vb__log(&dg->log, VB_LOG_WARNING, "%s: somebody who asks cannot be answered: %s",
+		vb__log(&dg->log, VB_LOG_WARNING,
+			"%s: somebody who asks cannot be answered: rdma_accept: %s",
 			dg->base.address, strerror(errno));
-	rdma_destroy_id(id);
+	VERBS_UNDO(&dg->log, dg->base.address, rdma_destroy_id, id);
 }
 
 static bool is_of_group(const struct rdma_cm_event *event)
@@ -116,7 +117,7 @@ void verbs_dg_take_cm_events(struct verbs_dg *dg)
 			keep_answer(waiting, event);
 		else
 			on_unasked(dg, event);
-		rdma_ack_cm_event(event);
+		VERBS_UNDO(&dg->log, dg->base.address, rdma_ack_cm_event, event);
 		if (asking)
 			answer_question(dg, asking);
 	}
@@ -203,16 +204,21 @@ static int set_way(struct verbs_dg *dg, struct verbs_dg_peer *peer, struct ibv_a
 /* A handle for the new way in the place of the old one, which what is under way may still need. False: not now. */
 static bool change_way(struct verbs_dg *dg, struct verbs_dg_peer *peer, struct ibv_ah_attr *way)
 {
-	struct ibv_ah *ah = ibv_create_ah(dg->pd, way);
+	struct ibv_ah *ah;
 
-	if (!ah)
-		return false;
-	verbs_dg_drain(dg);
-	if (dg->posted != dg->completed) {
-		ibv_destroy_ah(ah);
+	errno = 0; /* providers do not always say why */
+	ah = ibv_create_ah(dg->pd, way);
+	if (!ah) {
+		verbs_note(&dg->log, errno ? errno : EINVAL, "ibv_create_ah", peer->base.text,
+			   "the old way is kept for now");
 		return false;
 	}
-	ibv_destroy_ah(peer->ah);
+	verbs_dg_drain(dg);
+	if (dg->posted != dg->completed) {
+		VERBS_UNDO(&dg->log, peer->base.text, ibv_destroy_ah, ah);
+		return false;
+	}
+	VERBS_UNDO(&dg->log, peer->base.text, ibv_destroy_ah, peer->ah);
 	peer->ah = ah;
 	peer->way = *way;
 	return true;
@@ -221,11 +227,13 @@ static bool change_way(struct verbs_dg *dg, struct verbs_dg_peer *peer, struct i
 int verbs_dg_refresh(struct verbs_dg *dg, struct verbs_dg_peer *peer, struct vb_error *err)
 {
 	struct ibv_ah_attr way = peer->way;
+	int rc;
 
 	if (peer->ways_changed == dg->base.ways_changed || vb__now_ns() < peer->retry_ns)
 		return 0;
-	if (dg->ethernet && verbs_dg_find_gid(dg, &way.grh.sgid_index, err) != 0)
-		return VB_ERR_UNREACHABLE;
+	rc = dg->ethernet ? verbs_dg_find_gid(dg, &way.grh.sgid_index, err) : 0;
+	if (rc)
+		return rc;
 	if (way.grh.sgid_index != peer->way.grh.sgid_index && !change_way(dg, peer, &way)) {
 		peer->retry_ns = vb__now_ns() + vb__ms(RETRY_MS);
 		return 0;
@@ -242,10 +250,12 @@ void verbs_dg_peer_close(struct vb__dg_peer *base)
 	struct verbs_dg *dg = (struct verbs_dg *)base->dg;
 
 	if (peer->group.ss_family != AF_UNSPEC)
-		rdma_leave_multicast(dg->home, (struct sockaddr *)&peer->group);
+		verbs_note(&dg->log,
+			   rdma_leave_multicast(dg->home, (struct sockaddr *)&peer->group),
+			   "rdma_leave_multicast", base->text, "it may have been lost before");
 	if (peer->ah) {
 		verbs_dg_drain(dg);
-		ibv_destroy_ah(peer->ah);
+		VERBS_UNDO(&dg->log, base->text, ibv_destroy_ah, peer->ah);
 	}
 	free(peer);
 }
@@ -350,7 +360,7 @@ int verbs_dg_resolve(struct vb__dg *base, const struct vb__address *at, uint64_t
 	rc = ask(dg, id, &a, at, deadline_ns, err);
 	end_waiting(dg, &a);
 	note_mtu(peer, id);
-	rdma_destroy_id(id);
+	VERBS_UNDO(&dg->log, at->text, rdma_destroy_id, id);
 	peer->qp_num = a.qp_num;
 	peer->qkey = a.qkey;
 	if (rc == 0)

@@ -95,6 +95,26 @@ int verbs_fail_queue(struct vb_error *err, int errnum, const char *operation, co
 	return fail_pinning(err, errnum, operation, object, need);
 }
 
+static bool note(const struct vb__log *log, enum vb_log_level level, int rc, const char *call,
+		 const char *object, const char *then)
+{
+	if (rc && log)
+		vb__log(log, level, "%s on %s: %s; %s", call, object, strerror(rc < 0 ? errno : rc),
+			then);
+	return rc;
+}
+
+bool verbs_note(const struct vb__log *log, int rc, const char *call, const char *object,
+		const char *then)
+{
+	return note(log, VB_LOG_DEBUG, rc, call, object, then);
+}
+
+void verbs_undone(const struct vb__log *log, const char *object, const char *call, int rc)
+{
+	note(log, VB_LOG_WARNING, rc, call, object, "it is left to the end of the process");
+}
+
 static enum vb_err cm_code(const struct rdma_cm_event *event)
 {
 	switch (event->event) {

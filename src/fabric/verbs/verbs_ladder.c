@@ -162,6 +162,7 @@ void verbs_ladder_error(struct verbs_ep *ep)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	if (ep->qp && ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE) != 0)
-		vb__log(&ep->log, VB_LOG_DEBUG, "%s does not flush", ep->base.device);
+	if (ep->qp)
+		verbs_note(&ep->log, ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE), "ibv_modify_qp",
+			   ep->base.device, "what is posted may not be flushed");
 }

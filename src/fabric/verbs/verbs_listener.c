@@ -15,11 +15,24 @@ static const struct {
 
 #define WIREUPS (sizeof(wireups) / sizeof(wireups[0]))
 
+/* Or NULL, and no device in it. */
+static struct ibv_device **list_devices(const struct verbs_pep *pep, int *n)
+{
+	struct ibv_device **list = ibv_get_device_list(n);
+
+	if (!list) {
+		verbs_note(&pep->log, errno ? errno : ENODEV, "ibv_get_device_list", "listener",
+			   "it does not know which devices it has");
+		*n = 0;
+	}
+	return list;
+}
+
 /* iWARP in software takes its ports from the kernel's TCP. */
-static bool any_iwarp(void)
+static bool any_iwarp(const struct verbs_pep *pep)
 {
 	int n = 0;
-	struct ibv_device **list = ibv_get_device_list(&n);
+	struct ibv_device **list = list_devices(pep, &n);
 	bool found = false;
 
 	for (int i = 0; i < n; i++)
@@ -29,11 +42,12 @@ static bool any_iwarp(void)
 	return found;
 }
 
-static void name_devices(char *to, size_t size)
+static void name_devices(struct verbs_pep *pep)
 {
+	char *to = pep->base.device;
+	size_t at = 0, size = sizeof(pep->base.device);
 	int n = 0;
-	size_t at = 0;
-	struct ibv_device **list = ibv_get_device_list(&n);
+	struct ibv_device **list = list_devices(pep, &n);
 
 	for (int i = 0; i < n && at < size; i++)
 		at += (size_t)snprintf(to + at, size - at, "%s%s", i ? ", " : "",
@@ -103,7 +117,7 @@ int verbs_listen(const struct vb__settings *settings, const struct vb__address *
 	snprintf(pep->only_device, sizeof(pep->only_device), "%s", settings->device);
 	pep->waiter = VB__WAITER_NONE;
 	rc = vb__waiter_open(&pep->waiter, 0, err);
-	name_devices(pep->base.device, sizeof(pep->base.device));
+	name_devices(pep);
 	if (rc == 0)
 		rc = listen_by_cm(pep, settings, at, err);
 	if (rc == 0)
@@ -113,7 +127,7 @@ int verbs_listen(const struct vb__settings *settings, const struct vb__address *
 		return rc;
 	}
 	pep->base.wait_fd = pep->waiter.epoll;
-	pep->base.shares_tcp_ports = any_iwarp();
+	pep->base.shares_tcp_ports = any_iwarp(pep);
 	*out = &pep->base;
 	return 0;
 }

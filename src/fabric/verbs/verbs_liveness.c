@@ -53,8 +53,9 @@ static void post_probe(struct verbs_ep *ep, uint64_t now)
 		.send_flags = IBV_SEND_SIGNALED,
 	};
 
-	if (ibv_post_send(ep->qp, &wr, &bad) != 0)
-		return; /* tried again at the next tick */
+	if (verbs_note(&ep->log, ibv_post_send(ep->qp, &wr, &bad), "ibv_post_send", ep->base.device,
+		       "the peer is asked again at the next tick"))
+		return;
 	ep->probe.outstanding = true;
 	ep->probe.posted_ns = now;
 }

@@ -2,6 +2,7 @@
 /* Devices that are opened without librdmacm: each once per process, as long as somebody needs it. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,9 +129,10 @@ void verbs_device_hold(struct ibv_context *context)
 	pthread_mutex_unlock(&lock);
 }
 
-void verbs_device_release(struct ibv_context *context)
+void verbs_device_release(struct ibv_context *context, const struct vb__log *log)
 {
 	struct opened **at, *last = NULL;
+	char name[64]; /* the device's own may go with it */
 
 	pthread_mutex_lock(&lock);
 	at = find(context);
@@ -141,6 +143,7 @@ void verbs_device_release(struct ibv_context *context)
 	pthread_mutex_unlock(&lock);
 	if (!last)
 		return;
-	ibv_close_device(last->context);
+	snprintf(name, sizeof(name), "%s", ibv_get_device_name(context->device));
+	VERBS_UNDO(log, name, ibv_close_device, last->context);
 	free(last);
 }

@@ -127,7 +127,9 @@ void verbs_pool_arm_limit(struct verbs_pool *pool)
 
 	pool->rearm_ns = vb__now_ns() + vb__ms(LOW_AGAIN_MS);
 	if (attr.srq_limit)
-		ibv_modify_srq(pool->srq, &attr, IBV_SRQ_LIMIT);
+		verbs_note(&pool->log, ibv_modify_srq(pool->srq, &attr, IBV_SRQ_LIMIT),
+			   "ibv_modify_srq", pool->device,
+			   "nobody will be told that its receives run low");
 }
 
 static int watch(struct verbs_pool *pool, struct vb_error *err)
@@ -155,6 +157,7 @@ int verbs_pool_open(struct vb__request *base, const struct vb__pool_attr *attr,
 	pool->context = ((struct verbs_request *)base)->context;
 	verbs_device_hold(pool->context);
 	pool->device = ibv_get_device_name(pool->context->device);
+	pool->log = attr->log;
 	pool->room = attr->bytes;
 	pool->memory = MAP_FAILED;
 	pool->waiter = VB__WAITER_NONE;
@@ -201,20 +204,20 @@ void verbs_pool_close(struct vb__pool *base)
 	if (pool->cq && pool->unacked)
 		ibv_ack_cq_events(pool->cq, pool->unacked);
 	if (pool->srq)
-		ibv_destroy_srq(pool->srq);
+		VERBS_UNDO(&pool->log, pool->device, ibv_destroy_srq, pool->srq);
 	if (pool->mr)
-		ibv_dereg_mr(pool->mr);
+		VERBS_UNDO(&pool->log, pool->device, ibv_dereg_mr, pool->mr);
 	if (pool->cq)
-		ibv_destroy_cq(pool->cq);
+		VERBS_UNDO(&pool->log, pool->device, ibv_destroy_cq, pool->cq);
 	if (pool->completions)
-		ibv_destroy_comp_channel(pool->completions);
+		VERBS_UNDO(&pool->log, pool->device, ibv_destroy_comp_channel, pool->completions);
 	if (pool->pd)
-		ibv_dealloc_pd(pool->pd);
+		VERBS_UNDO(&pool->log, pool->device, ibv_dealloc_pd, pool->pd);
 	if (pool->memory != MAP_FAILED)
 		munmap(pool->memory, pool->memory_bytes);
 	free(pool->slots);
 	vb__waiter_close(&pool->waiter);
-	verbs_device_release(pool->context);
+	verbs_device_release(pool->context, &pool->log);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
 }

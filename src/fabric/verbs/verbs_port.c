@@ -56,6 +56,11 @@ static bool is_usable(const struct vb_path *path, char *why, size_t size)
 	return false;
 }
 
+static const char *device_name(const struct verbs_port *port)
+{
+	return ibv_get_device_name(port->context->device);
+}
+
 static int fail_partition(struct vb_error *err, const struct vb_path *path)
 {
 	char object[100];
@@ -91,7 +96,8 @@ static int find_pkey(struct verbs_port *port, const struct vb_path *path, struct
 	return 0;
 }
 
-static int fill_in(struct verbs_port *port, const struct vb_path *path, struct vb_error *err)
+static int fill_in(struct verbs_port *port, const struct vb_path *path, const struct vb__log *log,
+		   struct vb_error *err)
 {
 	int rc = verbs_device_open_named(path->device, &port->context, err);
 
@@ -105,14 +111,14 @@ static int fill_in(struct verbs_port *port, const struct vb_path *path, struct v
 	inet_pton(AF_INET6, path->gid, port->gid);
 	rc = find_pkey(port, path, err);
 	if (rc) {
-		verbs_device_release(port->context);
+		verbs_device_release(port->context, log);
 		port->context = NULL;
 	}
 	return rc;
 }
 
-static int discover(const struct vb__address *local, const char *only, struct verbs_port *port,
-		    struct vb_error *err)
+static int discover(const struct vb__address *local, const char *only, const struct vb__log *log,
+		    struct verbs_port *port, struct vb_error *err)
 {
 	const struct vb__path_query query = { .peer = local, .device = only };
 	struct vb_path *path;
@@ -121,7 +127,7 @@ static int discover(const struct vb__address *local, const char *only, struct ve
 
 	if (rc)
 		return rc;
-	rc = is_usable(path, why, sizeof(why)) ? fill_in(port, path, err)
+	rc = is_usable(path, why, sizeof(why)) ? fill_in(port, path, log, err)
 					       : fail_find(err, local, only, why);
 	vb_path_free(path);
 	return rc;
@@ -174,9 +180,15 @@ void verbs_ports_forget(void)
 	pthread_mutex_unlock(&finds_lock);
 }
 
-static bool read_gid(const struct verbs_port *port, struct ibv_gid_entry *gid)
+static const char not_kept[] = "what was found is looked for again the next time";
+static const char not_again[] = "what was found before is looked for again";
+
+static bool read_gid(const struct verbs_port *port, const struct vb__log *log, const char *then,
+		     struct ibv_gid_entry *gid)
 {
-	return ibv_query_gid_ex(port->context, port->number, port->gid_index, gid, 0) == 0 &&
+	int rc = ibv_query_gid_ex(port->context, port->number, port->gid_index, gid, 0);
+
+	return !verbs_note(log, rc, "ibv_query_gid_ex", device_name(port), then) &&
 	       !memcmp(&gid->gid, port->gid, sizeof(port->gid));
 }
 
@@ -184,7 +196,8 @@ static bool read_gid(const struct verbs_port *port, struct ibv_gid_entry *gid)
  * A GID of RoCE is an address of its interface and goes with it, so its entry in the table tells all. On InfiniBand the
  * address may move to another interface unseen: there it holds for a moment only.
  */
-static void keep(const struct vb__address *local, const char *only, const struct verbs_port *port)
+static void keep(const struct vb__address *local, const char *only, const struct vb__log *log,
+		 const struct verbs_port *port)
 {
 	struct find new = { .ip = vb__ip_of(local),
 			    .scope = vb__scope_of(local),
@@ -192,14 +205,13 @@ static void keep(const struct vb__address *local, const char *only, const struct
 			    .until_ns = UINT64_MAX };
 	struct find *to;
 
-	if (!read_gid(port, &new.gid))
+	if (!read_gid(port, log, not_kept, &new.gid))
 		return;
 	if (port->link == VB__WIREUP_INFINIBAND)
 		new.until_ns = vb__now_ns() + vb__ms(INFINIBAND_MS);
 	new.port.context = NULL;
 	snprintf(new.only, sizeof(new.only), "%.63s", only);
-	snprintf(new.device, sizeof(new.device), "%.63s",
-		 ibv_get_device_name(port->context->device));
+	snprintf(new.device, sizeof(new.device), "%.63s", device_name(port));
 	pthread_mutex_lock(&finds_lock);
 	to = find_of(local, only);
 	if (!to)
@@ -209,14 +221,15 @@ static void keep(const struct vb__address *local, const char *only, const struct
 }
 
 /* Whether the device still says so; what may change without a change of the GID is filled in anew. */
-static bool is_still_so(const struct find *old, struct verbs_port *port)
+static bool is_still_so(const struct find *old, const struct vb__log *log, struct verbs_port *port)
 {
 	struct ibv_port_attr attr;
 	struct ibv_gid_entry gid;
 
-	if (!read_gid(port, &gid) || gid.gid_type != old->gid.gid_type ||
+	if (!read_gid(port, log, not_again, &gid) || gid.gid_type != old->gid.gid_type ||
 	    gid.ndev_ifindex != old->gid.ndev_ifindex ||
-	    ibv_query_port(port->context, port->number, &attr) != 0 ||
+	    verbs_note(log, ibv_query_port(port->context, port->number, &attr), "ibv_query_port",
+		       device_name(port), not_again) ||
 	    attr.state != IBV_PORT_ACTIVE)
 		return false;
 	port->lid = attr.lid;
@@ -224,31 +237,36 @@ static bool is_still_so(const struct find *old, struct verbs_port *port)
 	return true;
 }
 
-static bool find_again(const struct vb__address *local, const char *only, struct verbs_port *port)
+static bool find_again(const struct vb__address *local, const char *only, const struct vb__log *log,
+		       struct verbs_port *port)
 {
+	struct vb_error why = { .code = VB_OK };
 	struct find old;
 
 	if (!recall(local, only, &old))
 		return false;
 	*port = old.port;
-	if (verbs_device_open_named(old.device, &port->context, NULL) != 0)
+	if (verbs_device_open_named(old.device, &port->context, &why) != 0) {
+		vb__log(log, VB_LOG_DEBUG, "%s on %s: %s; %s", why.operation, old.device, why.cause,
+			not_again);
 		return false;
-	if (is_still_so(&old, port))
+	}
+	if (is_still_so(&old, log, port))
 		return true;
-	verbs_device_release(port->context);
+	verbs_device_release(port->context, log);
 	return false;
 }
 
-int verbs_port_find(const struct vb__address *local, const char *only, struct verbs_port *port,
-		    struct vb_error *err)
+int verbs_port_find(const struct vb__address *local, const char *only, const struct vb__log *log,
+		    struct verbs_port *port, struct vb_error *err)
 {
 	int rc;
 
-	if (find_again(local, only, port))
+	if (find_again(local, only, log, port))
 		return 0;
 	*port = (struct verbs_port){ .context = NULL };
-	rc = discover(local, only, port, err);
+	rc = discover(local, only, log, port, err);
 	if (rc == 0)
-		keep(local, only, port);
+		keep(local, only, log, port);
 	return rc;
 }

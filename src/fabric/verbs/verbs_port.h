@@ -11,8 +11,8 @@
  * on, with its LID and the index of the partition. Its context is held: it ends with verbs_device_release.
  * VB_ERR_NO_DEVICE tells why there is none. What was found before is found again by asking its device alone. Any thread.
  */
-int verbs_port_find(const struct vb__address *local, const char *only, struct verbs_port *port,
-		    struct vb_error *err);
+int verbs_port_find(const struct vb__address *local, const char *only, const struct vb__log *log,
+		    struct verbs_port *port, struct vb_error *err);
 
 /* For tests, whose devices change as none does. */
 void verbs_ports_forget(void);

@@ -60,7 +60,10 @@ static void read_port_limits(struct verbs_ep *ep)
 {
 	struct ibv_port_attr port;
 
-	if (ibv_query_port(ep->context, ep->port, &port) == 0 && port.max_msg_sz)
+	if (verbs_note(&ep->log, ibv_query_port(ep->context, ep->port, &port), "ibv_query_port",
+		       ep->base.device, "its largest message is taken to be 2 GiB"))
+		return;
+	if (port.max_msg_sz)
 		ep->base.max_bytes = port.max_msg_sz;
 }
 
@@ -119,6 +122,8 @@ static int open_queue_pair(struct verbs_ep *ep, struct vb_error *err)
 		rc = try_queue_pair(ep, wishes[i]);
 		if (rc != EINVAL && rc != ENOMEM)
 			break;
+		verbs_note(&ep->log, rc, ep->wireup->create_qp_call, ep->base.device,
+			   "less inline data is tried");
 	}
 	if (rc)
 		return verbs_fail_queue(err, rc, ep->wireup->create_qp_call, ep->base.device,
@@ -177,13 +182,13 @@ void verbs_queues_close(struct verbs_ep *ep)
 	while (ep->base.mrs)
 		vb__mr_close(ep->base.mrs);
 	if (ep->probe.mr)
-		ibv_dereg_mr(ep->probe.mr);
+		VERBS_UNDO(&ep->log, ep->base.device, ibv_dereg_mr, ep->probe.mr);
 	if (ep->cq)
-		ibv_destroy_cq(ep->cq);
+		VERBS_UNDO(&ep->log, ep->base.device, ibv_destroy_cq, ep->cq);
 	if (ep->completions)
-		ibv_destroy_comp_channel(ep->completions);
+		VERBS_UNDO(&ep->log, ep->base.device, ibv_destroy_comp_channel, ep->completions);
 	if (ep->pd && !ep->base.pool)
-		ibv_dealloc_pd(ep->pd);
+		VERBS_UNDO(&ep->log, ep->base.device, ibv_dealloc_pd, ep->pd);
 	ep->probe.mr = NULL;
 	ep->cq = NULL;
 	ep->completions = NULL;

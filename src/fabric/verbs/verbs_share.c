@@ -21,6 +21,7 @@ static void give_up(struct verbs_pool *pool, int errnum, const char *operation)
 		return;
 	pool->failed = errnum;
 	pool->failed_call = operation;
+	verbs_note(&pool->log, errnum, operation, pool->device, "who shares receives there ends");
 	for (unsigned i = 0; i < VERBS_POOL_BUCKETS; i++)
 		for (struct verbs_ep *ep = pool->members[i]; ep; ep = ep->share.next)
 			vb__waiter_wake(&ep->waiter);

@@ -267,7 +267,7 @@ static int read_opened(struct vb_device *device, bool with_abilities)
 	rc = read_by_verbs(context, device);
 	if (rc == 0 && with_abilities)
 		verbs_abilities_read(context, device);
-	verbs_device_release(context);
+	verbs_device_release(context, NULL);
 	return rc;
 }
 
@@ -376,6 +376,6 @@ enum vb__proof verbs_prove(void *arg, struct vb_path *path, const struct vb__ip 
 	if (pd)
 		ibv_dealloc_pd(pd);
 	if (context)
-		verbs_device_release(context);
+		verbs_device_release(context, NULL);
 	return proof;
 }

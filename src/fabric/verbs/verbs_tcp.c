@@ -74,7 +74,7 @@ static void disconnect(struct verbs_ep *ep)
 static void keep_alive(const struct verbs_ep *ep)
 {
 	int ms = ep->peer_timeout_ms < INT_MAX ? (int)ep->peer_timeout_ms : INT_MAX;
-	int step = ms / 4000, yes = 1, silence, fd = ep->tcp.fd, bad = 0;
+	int step = ms / 4000, silence, fd = ep->tcp.fd;
 
 	if (step < 1)
 		step = 1;
@@ -83,13 +83,10 @@ static void keep_alive(const struct verbs_ep *ep)
 	silence = ms - step * 1000;
 	if (silence < 500)
 		silence = 500;
-	bad |= setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &step, sizeof(step));
-	bad |= setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &step, sizeof(step));
-	bad |= setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence, sizeof(silence));
-	bad |= setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-	if (bad)
-		vb__log(&ep->log, VB_LOG_DEBUG, "%s: the socket keeps its own keep-alive",
-			ep->base.peer);
+	verbs_tcp_option(&ep->log, fd, IPPROTO_TCP, TCP_KEEPIDLE, step);
+	verbs_tcp_option(&ep->log, fd, IPPROTO_TCP, TCP_KEEPINTVL, step);
+	verbs_tcp_option(&ep->log, fd, IPPROTO_TCP, TCP_USER_TIMEOUT, silence);
+	verbs_tcp_option(&ep->log, fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
 static void on_socket_end(struct verbs_ep *ep, int errnum)
@@ -156,7 +153,7 @@ static int create_qp(struct verbs_ep *ep, struct ibv_qp_init_attr *attr)
 
 static void destroy_qp(struct verbs_ep *ep)
 {
-	ibv_destroy_qp(ep->qp);
+	VERBS_UNDO(&ep->log, ep->base.device, ibv_destroy_qp, ep->qp);
 }
 
 /* A new connection must not take packets of an old one for its own: so it begins anywhere. */
@@ -192,7 +189,7 @@ static void close_end(struct verbs_ep *ep)
 {
 	hang_up(ep);
 	if (ep->tcp.port.context)
-		verbs_device_release(ep->tcp.port.context);
+		verbs_device_release(ep->tcp.port.context, &ep->log);
 }
 
 /* ---- Connecting ---- */
@@ -229,7 +226,7 @@ static int find(struct verbs_ep *ep, const struct vb__ep_attr *attr, const struc
 		return rc;
 	tcp->to = *peer;
 	vb__address_set_port(&tcp->to, port);
-	rc = verbs_port_find(&tcp->from, attr->settings->device, &tcp->port, err);
+	rc = verbs_port_find(&tcp->from, attr->settings->device, &ep->log, &tcp->port, err);
 	ep->context = tcp->port.context;
 	ep->port = tcp->port.number;
 	return rc;
@@ -277,13 +274,13 @@ static int reach(struct verbs_ep *ep, uint64_t deadline_ns, struct vb_error *err
 {
 	const struct sockaddr *from = (const struct sockaddr *)&ep->tcp.from.sa;
 	const struct sockaddr *to = (const struct sockaddr *)&ep->tcp.to.sa;
-	int rc, yes = 1, fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int rc, fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(rc);
 
 	if (fd < 0)
 		return verbs_fail(err, errno, "socket", NULL);
 	ep->tcp.fd = fd;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	verbs_tcp_option(&ep->log, fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (bind(fd, from, ep->tcp.from.len) != 0)
 		return verbs_fail(err, errno, "bind", ep->tcp.from.text);
 	if (connect(fd, to, ep->tcp.to.len) != 0 && errno != EINPROGRESS)
@@ -386,7 +383,7 @@ static int adopt(struct verbs_ep *ep, struct verbs_request *base, struct vb_erro
 
 static void refuse(struct verbs_ep *ep)
 {
-	verbs_tcp_refuse(ep->tcp.fd, VB__WIREUP_NOT_READY, NULL, 0);
+	verbs_tcp_refuse(&ep->log, ep->tcp.fd, VB__WIREUP_NOT_READY, NULL, 0);
 }
 
 /* When the peer hears of our queue pair, it is ready. */

@@ -21,7 +21,11 @@ int verbs_tcp_hear(int fd, struct verbs_record *record);
 int verbs_tcp_say(int fd, const struct vb__wireup *record);
 
 /* A REJECT with this reason and data, for what it is worth. */
-void verbs_tcp_refuse(int fd, uint8_t reason, const void *data, size_t len);
+void verbs_tcp_refuse(const struct vb__log *log, int fd, uint8_t reason, const void *data,
+		      size_t len);
+
+/* An option that the socket is better off with; without, the log tells. */
+void verbs_tcp_option(const struct vb__log *log, int fd, int level, int name, int value);
 
 /*
  * Whether a queue pair may be where the record says. On Ethernet its GID must be the address that the socket leads to:

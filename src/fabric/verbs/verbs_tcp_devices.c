@@ -58,7 +58,7 @@ static int add(struct verbs_tcp_devices *devices, struct verbs_pep *pep, struct 
 		return rc;
 	rc = watch(pep, &devices->watchers[devices->count], *context, err);
 	if (rc)
-		verbs_device_release(*context);
+		verbs_device_release(*context, &pep->log);
 	else
 		devices->count++;
 	return rc;
@@ -107,6 +107,6 @@ void verbs_tcp_devices_close(struct verbs_tcp_devices *devices, struct verbs_pep
 {
 	while (devices->count) {
 		leave(pep, &devices->watchers[--devices->count]);
-		verbs_device_release(devices->contexts[devices->count]);
+		verbs_device_release(devices->contexts[devices->count], &pep->log);
 	}
 }

@@ -57,18 +57,18 @@ static int fail_listen(struct vb_error *err, int errnum, const char *operation, 
 }
 
 /* `at` is the address of the socket, `name` the listener's. */
-static int open_socket(struct verbs_tcp_listener *l, struct vb__address *at, const char *name,
+static int open_socket(struct verbs_pep *pep, struct vb__address *at, const char *name,
 		       struct vb_error *err)
 {
+	struct verbs_tcp_listener *l = pep->tcp;
 	struct sockaddr *sa = (struct sockaddr *)&at->sa;
-	int no = 0, yes = 1;
 
 	l->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (l->fd < 0)
 		return verbs_fail(err, errno, "socket", name);
-	setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	verbs_tcp_option(&pep->log, l->fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (sa->sa_family == AF_INET6)
-		setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+		verbs_tcp_option(&pep->log, l->fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (bind(l->fd, sa, at->len) != 0)
 		return fail_listen(err, errno, "bind", name, vb__address_port(at));
 	if (listen(l->fd, BACKLOG) != 0)
@@ -96,7 +96,7 @@ static int start(struct verbs_pep *pep, const struct vb__address *at, struct vb_
 				     .hint = "use a port up to 64535",
 			     });
 	vb__address_set_port(&there, port ? verbs_tcp_port(port) : 0);
-	rc = open_socket(pep->tcp, &there, at->text, err);
+	rc = open_socket(pep, &there, at->text, err);
 	if (rc == 0)
 		pep->base.port = (uint16_t)(vb__address_port(&there) - VB__WIREUP_PORT_OFFSET);
 	return rc;
@@ -156,14 +156,15 @@ void verbs_tcp_unlisten(struct verbs_pep *pep)
 /* ---- Callers ---- */
 
 /* The timer rings when the patience with the one that has waited longest is over. */
-static void set_timer(struct verbs_tcp_listener *l)
+static void set_timer(const struct verbs_pep *pep)
 {
+	const struct verbs_tcp_listener *l = pep->tcp;
 	uint64_t at = l->count ? l->callers[0].deadline_ns : 0;
 	struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(at / 1000000000u),
 						 .tv_nsec = (long)(at % 1000000000u) } };
 
-	/* If it fails they stay until somebody else comes: no harm. */
-	timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &spec, NULL);
+	verbs_note(&pep->log, timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &spec, NULL),
+		   "timerfd_settime", "listener", "who is silent stays until somebody else comes");
 }
 
 /* Takes one from the list; its socket stays open. */
@@ -185,15 +186,27 @@ static void hang_up(struct verbs_pep *pep, unsigned index)
 	close(fd);
 }
 
+/* Anybody can be the cause of this, again and again: so it is no warning. */
+static uint8_t turn_away(const struct verbs_pep *pep, const char *peer, const struct vb_error *why,
+			 uint8_t reason)
+{
+	char line[VB_ERROR_LINE_MAX];
+
+	vb__log(&pep->log, VB_LOG_INFO, "%s could not be wired up: %s", peer,
+		vb_error_format(why, line, sizeof(line)));
+	return reason;
+}
+
 static void add_caller(struct verbs_pep *pep, int fd)
 {
 	struct verbs_tcp_listener *l = pep->tcp;
-	int yes = 1;
+	struct vb_error why = { .code = VB_OK };
 
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	verbs_tcp_option(&pep->log, fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (l->count == CALLERS_MAX)
 		hang_up(pep, 0);
-	if (vb__waiter_add(&pep->waiter, fd, VERBS_PEP_TCP, NULL) != 0) {
+	if (vb__waiter_add(&pep->waiter, fd, VERBS_PEP_TCP, &why) != 0) {
+		turn_away(pep, "somebody", &why, VB__WIREUP_NOT_READY);
 		close(fd);
 		return;
 	}
@@ -204,8 +217,7 @@ static void add_caller(struct verbs_pep *pep, int fd)
 /* For want of memory or descriptors, later: whoever waits on the listener sees to it that this is no busy loop. */
 static bool is_for_later(int errnum)
 {
-	return errnum == EAGAIN || errnum == EMFILE || errnum == ENFILE || errnum == ENOBUFS ||
-	       errnum == ENOMEM;
+	return errnum == EMFILE || errnum == ENFILE || errnum == ENOBUFS || errnum == ENOMEM;
 }
 
 /* These are about one caller that has gone again, see accept(2). */
@@ -222,26 +234,22 @@ static int let_in(struct verbs_pep *pep, struct vb_error *err)
 {
 	for (unsigned i = 0; i < CALLERS_MAX; i++) {
 		int fd = accept4(pep->tcp->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int errnum = errno;
 
-		if (fd >= 0)
+		if (fd >= 0) {
 			add_caller(pep, fd);
-		else if (is_for_later(errno))
+			continue;
+		}
+		if (errnum == EAGAIN)
 			return 0;
-		else if (!is_of_the_caller(errno))
-			return verbs_fail(err, errno, "accept4", "listener");
+		if (!is_for_later(errnum) && !is_of_the_caller(errnum))
+			return verbs_fail(err, errnum, "accept4", "listener");
+		verbs_note(&pep->log, errnum, "accept4", "listener",
+			   is_for_later(errnum) ? "it is tried again" : "a caller has gone");
+		if (is_for_later(errnum))
+			return 0;
 	}
 	return 0;
-}
-
-/* Anybody can be the cause of this, again and again: so it is no warning. */
-static uint8_t turn_away(const struct verbs_pep *pep, const char *peer, const struct vb_error *why,
-			 uint8_t reason)
-{
-	char line[VB_ERROR_LINE_MAX];
-
-	vb__log(&pep->log, VB_LOG_INFO, "%s could not be wired up: %s", peer,
-		vb_error_format(why, line, sizeof(line)));
-	return reason;
 }
 
 static uint8_t turn_elsewhere_away(const struct verbs_pep *pep, const struct vb__address *peer)
@@ -288,14 +296,14 @@ static uint8_t find_port(const struct verbs_pep *pep, const struct vb__address *
 	vb__address_from(&local, (struct sockaddr *)&sa);
 	if (is_bare(pep->tcp, &local))
 		return VB__WIREUP_NOT_DEVICE;
-	rc = verbs_port_find(&local, pep->only_device, port, &why);
+	rc = verbs_port_find(&local, pep->only_device, &pep->log, port, &why);
 	if (rc == VB_ERR_NO_DEVICE)
 		note_bare(pep->tcp, &local);
 	if (rc)
 		return turn_away(pep, peer->text, &why, VB__WIREUP_NOT_DEVICE);
 	if (port->link == link)
 		return 0;
-	verbs_device_release(port->context);
+	verbs_device_release(port->context, &pep->log);
 	return VB__WIREUP_NOT_LINK;
 }
 
@@ -317,21 +325,25 @@ static uint8_t examine(const struct verbs_pep *pep, int fd, const struct vb__wir
 	return find_port(pep, peer, fd, asked->link, port);
 }
 
-static struct vb__request *make_request(int fd, const struct vb__wireup *asked,
+static struct vb__request *make_request(const struct verbs_pep *pep, int fd,
+					const struct vb__wireup *asked,
 					const struct vb__address *peer,
 					const struct verbs_port *port)
 {
 	struct verbs_tcp_request *request = calloc(1, sizeof(*request));
 	struct vb__request *base = request ? &request->base.base : NULL;
 
-	if (!request)
+	if (!request) {
+		verbs_note(&pep->log, ENOMEM, "calloc", peer->text, "it is turned away");
 		return NULL;
+	}
 	base->fabric = &vb__verbs_fabric;
 	base->qp_type = (enum vb__qp_type)asked->qp_type;
 	memcpy(base->data, asked->data, asked->data_len);
 	base->data_len = asked->data_len;
 	request->base.wireup = &verbs_tcp;
 	request->base.context = port->context;
+	request->base.log = pep->log;
 	request->fd = fd;
 	request->peer = *peer;
 	request->port = *port;
@@ -358,13 +370,13 @@ static struct vb__request *judge(struct verbs_pep *pep, const struct caller *cal
 			 ? VB__WIREUP_NOT_VERSION
 			 : examine(pep, caller->fd, &asked, &peer, &port);
 	if (!reason) {
-		request = make_request(caller->fd, &asked, &peer, &port);
+		request = make_request(pep, caller->fd, &asked, &peer, &port);
 		if (request)
 			return request;
-		verbs_device_release(port.context);
+		verbs_device_release(port.context, &pep->log);
 		reason = VB__WIREUP_NOT_READY;
 	}
-	verbs_tcp_refuse(caller->fd, reason, NULL, 0);
+	verbs_tcp_refuse(&pep->log, caller->fd, reason, NULL, 0);
 	close(caller->fd);
 	return NULL;
 }
@@ -389,6 +401,7 @@ static struct vb__request *hear_callers(struct verbs_pep *pep)
 			if (request)
 				return request;
 		} else if (rc < 0 || now >= caller->deadline_ns) {
+			verbs_note(&pep->log, -rc, "recv", "a caller", "it is forgotten");
 			hang_up(pep, i);
 		} else {
 			i++;
@@ -414,7 +427,7 @@ int verbs_tcp_next_request(struct verbs_pep *pep, struct vb__request **request,
 	if (rc)
 		return rc;
 	*request = hear_callers(pep);
-	set_timer(pep->tcp);
+	set_timer(pep);
 	return *request ? 1 : 0;
 }
 
@@ -422,8 +435,8 @@ void verbs_tcp_reject(struct verbs_request *base, const void *data, size_t len)
 {
 	struct verbs_tcp_request *request = (struct verbs_tcp_request *)base;
 
-	verbs_tcp_refuse(request->fd, request->reason, data, len);
+	verbs_tcp_refuse(&base->log, request->fd, request->reason, data, len);
 	close(request->fd);
-	verbs_device_release(request->port.context);
+	verbs_device_release(request->port.context, &base->log);
 	free(request);
 }

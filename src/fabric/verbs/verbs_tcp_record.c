@@ -33,7 +33,8 @@ int verbs_tcp_say(int fd, const struct vb__wireup *record)
 	return n == (ssize_t)sizeof(bytes) ? 0 : n < 0 ? errno : EMSGSIZE;
 }
 
-void verbs_tcp_refuse(int fd, uint8_t reason, const void *data, size_t len)
+void verbs_tcp_refuse(const struct vb__log *log, int fd, uint8_t reason, const void *data,
+		      size_t len)
 {
 	struct vb__wireup no = {
 		.kind = VB__WIREUP_REJECT,
@@ -44,7 +45,14 @@ void verbs_tcp_refuse(int fd, uint8_t reason, const void *data, size_t len)
 
 	if (len)
 		memcpy(no.data, data, len);
-	verbs_tcp_say(fd, &no);
+	verbs_note(log, verbs_tcp_say(fd, &no), "send", "the wire-up's socket",
+		   "the peer is not told why it is refused");
+}
+
+void verbs_tcp_option(const struct vb__log *log, int fd, int level, int name, int value)
+{
+	verbs_note(log, setsockopt(fd, level, name, &value, sizeof(value)), "setsockopt",
+		   "the wire-up's socket", "it stays as it is");
 }
 
 bool verbs_tcp_is_at(const struct vb__wireup *record, const struct vb__address *peer)

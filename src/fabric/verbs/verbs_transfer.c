@@ -70,8 +70,9 @@ int verbs_register(struct vb__ep *base, void *addr, size_t len, unsigned access,
 void verbs_deregister(struct vb__mr *base)
 {
 	struct verbs_mr *mr = (struct verbs_mr *)base;
+	const struct verbs_ep *ep = (const struct verbs_ep *)base->ep;
 
-	ibv_dereg_mr(mr->mr);
+	VERBS_UNDO(&ep->log, ep->base.device, ibv_dereg_mr, mr->mr);
 	free(mr);
 }
 
@@ -96,8 +97,9 @@ int verbs_window_open(struct vb__ep *base, struct vb__window **out, struct vb_er
 void verbs_window_close(struct vb__window *base)
 {
 	struct verbs_window *window = (struct verbs_window *)base;
+	const struct verbs_ep *ep = (const struct verbs_ep *)base->ep;
 
-	ibv_dealloc_mw(window->mw);
+	VERBS_UNDO(&ep->log, ep->base.device, ibv_dealloc_mw, window->mw);
 	free(window);
 }
 

@@ -18,7 +18,7 @@ struct life {
 	bool turned_away; /* the listener itself did so, and goes on */
 };
 
-/* Failures that are worked around, or come too late to matter. All others must be told. */
+/* Failures that are worked around, or come too late to matter: the log tells them. All others the error must tell. */
 static const char *const tolerated[] = {
 	"setsockopt",	   "ibv_dereg_mr",     "ibv_destroy_cq", "ibv_destroy_comp_channel",
 	"ibv_dealloc_pd",  "ibv_close_device", "ibv_query_port", "ibv_get_device_list",
@@ -130,6 +130,32 @@ static void live_passively(struct life *life, const struct vb__address *at)
 	close(fd);
 }
 
+/* The search for a device tells all that went wrong on its way. */
+static bool search_tells(const struct vb_error *e, const char *call)
+{
+	return !strcmp(e->operation, "wire up by TCP from") && strstr(e->cause, call);
+}
+
+/* What is asked for the route, and what keeps the picture of the system, goes by the name of that, with the reason. */
+static const char *told_as(const char *call, const struct vb_error *e)
+{
+	if (!strcmp(call, "connect") && !strcmp(e->operation, "look for a route to"))
+		return e->operation;
+	if (!strcmp(call, "calloc") &&
+	    (!strcmp(e->operation, "netlink") || harness_logged("netlink", ENOMEM)))
+		return "netlink";
+	return call;
+}
+
+static void check_told(unsigned n, const struct life *life, int errnum)
+{
+	const struct vb_error *e = &life->err;
+	const char *call = mock_failed_call();
+
+	if (!search_tells(e, call))
+		harness_check_told(n, told_as(call, e), harness_told_errno(call, errnum), e);
+}
+
 static void check_error(const struct life *life, unsigned n, int errnum)
 {
 	const struct vb_error *e = &life->err;
@@ -141,13 +167,9 @@ static void check_error(const struct life *life, unsigned n, int errnum)
 			fail_msg("call %u: the failure of %s was lost", n, life->culprit);
 		return;
 	}
-	/* The search for a device tells all that went wrong on its way. */
-	if (!strcmp(e->operation, "wire up by TCP from") && strstr(e->cause, life->culprit))
+	if (search_tells(e, life->culprit))
 		return;
-	/* What the kernel was asked for the route is not told, nor how the picture of the system was kept. */
-	if (!strcmp(e->operation, "look for a route to") || !strcmp(e->operation, "netlink"))
-		return;
-	if (!e->operation[0] || strncmp(e->operation, life->culprit, strlen(e->operation)) != 0)
+	if (!harness_names(e, told_as(life->culprit, e)))
 		fail_msg("call %u: %s failed, but the error is of %s (%s)", n, life->culprit,
 			 e->operation, e->cause);
 	if (!e->cause[0])
@@ -184,6 +206,7 @@ static void torture(void (*live)(struct life *, const struct vb__address *), boo
 		check_books(n);
 		if (!mock_failed_call())
 			break;
+		check_told(n, &life, errnum);
 		if (life.culprit)
 			check_error(&life, n, errnum);
 	}

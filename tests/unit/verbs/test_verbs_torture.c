@@ -17,7 +17,7 @@ struct life {
 	bool request_turned_away;
 };
 
-/* Failures that are worked around, or come too late to matter. All others must be told. */
+/* Failures that are worked around, or come too late to matter: the log tells them. All others the error must tell. */
 static const char *const tolerated[] = {
 	"rdma_set_option",   "ibv_modify_qp",	"ibv_query_port", "rdma_disconnect",
 	"rdma_ack_cm_event", "ibv_dereg_mr",	"ibv_destroy_cq", "ibv_destroy_comp_channel",
@@ -170,24 +170,10 @@ static void check_books(unsigned n, const char *call)
 		fail_msg("call %u, %s, failed: %s came too late", n, call, harness_unlawful());
 }
 
-/* Whether the error is about this call: "timerfd" for timerfd_create is near enough. */
-static bool names(const struct vb_error *err, const char *call)
-{
-	return err->operation[0] && !strncmp(err->operation, call, strlen(err->operation));
-}
-
-/* What the error should give as its errno: of some calls no errno is to be had. */
-static int told_errno(const char *call, int errnum)
-{
-	if (!strcmp(call, "calloc"))
-		return ENOMEM;
-	return strcmp(call, "ibv_poll_cq") != 0 ? errnum : EIO;
-}
-
 static void check_error(const struct life *life, unsigned n, int errnum)
 {
 	const struct vb_error *e = &life->err;
-	int expected = told_errno(life->culprit, errnum);
+	int expected = harness_told_errno(life->culprit, errnum);
 
 	if (e->code == VB_OK) {
 		if (!is_tolerated(life->culprit) &&
@@ -196,7 +182,7 @@ static void check_error(const struct life *life, unsigned n, int errnum)
 			fail_msg("call %u: the failure of %s was lost", n, life->culprit);
 		return;
 	}
-	if (!names(e, life->culprit))
+	if (!harness_names(e, life->culprit))
 		fail_msg("call %u: %s failed, but the error is of %s (%s)", n, life->culprit,
 			 e->operation, e->cause);
 	if (e->native_kind != VB_NATIVE_ERRNO || e->native != expected ||
@@ -222,6 +208,7 @@ static void torture(void (*live)(struct life *life), int errnum, bool and_all_af
 			break;
 		if (and_all_after)
 			continue;
+		harness_check_told(n, mock_failed_call(), errnum, &life.err);
 		if (life.connected && life.left)
 			fail_msg("call %u, %s, failed: %u operations never completed", n,
 				 mock_failed_call(), life.left);

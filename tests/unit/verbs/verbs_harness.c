@@ -20,6 +20,19 @@ bool harness_without_cm;
 
 static uint8_t memory[4096];
 
+static char log_lines[64][256];
+static unsigned log_count;
+
+static void keep_line(void *arg, enum vb_log_level level, const char *line)
+{
+	(void)arg;
+	(void)level;
+	if (log_count == ARRAY_SIZE(log_lines))
+		mock_complain("endless log: %s", line);
+	else
+		snprintf(log_lines[log_count++], sizeof(log_lines[0]), "%s", line);
+}
+
 int __wrap_verbs_preflight(const char *root, bool cm, struct vb_error *err);
 
 /* This machine need not have any RDMA. */
@@ -40,10 +53,12 @@ int harness_start(void **state)
 	verbs_ports_forget();
 	harness_teardown_from = 0;
 	harness_without_cm = false;
+	log_count = 0;
 	harness_settings = (struct vb__settings){
 		.wireup = VB_WIREUP_CM,
 		.peer_timeout_ms = 10000,
 		.qp = { .retries = 6, .rnr_retries = 7, .min_rnr_timer = 12, .reads = 16 },
+		.log = { .write = keep_line, .level = VB_LOG_DEBUG },
 	};
 	harness_attr = (struct vb__ep_attr){
 		.send_depth = 8, .recv_depth = 4, .sge = 2, .settings = &harness_settings
@@ -228,6 +243,37 @@ const char *harness_unlawful(void)
 		reached = rank;
 	}
 	return NULL;
+}
+
+bool harness_names(const struct vb_error *err, const char *call)
+{
+	return err->operation[0] && !strncmp(err->operation, call, strlen(err->operation));
+}
+
+bool harness_logged(const char *call, int errnum)
+{
+	for (unsigned i = 0; i < log_count; i++)
+		if (strstr(log_lines[i], call) && strstr(log_lines[i], strerror(errnum)))
+			return true;
+	return false;
+}
+
+int harness_told_errno(const char *call, int errnum)
+{
+	if (!strcmp(call, "calloc"))
+		return ENOMEM;
+	return strcmp(call, "ibv_poll_cq") != 0 ? errnum : EIO;
+}
+
+void harness_check_told(unsigned n, const char *call, int errnum, const struct vb_error *err)
+{
+	int told = harness_told_errno(call, errnum);
+
+	if ((harness_names(err, call) && err->native == told) || harness_logged(call, told))
+		return;
+	for (unsigned i = 0; i < log_count; i++)
+		print_error("logged: %s\n", log_lines[i]);
+	fail_msg("call %u: the failure of %s is told neither by the error nor by the log", n, call);
 }
 
 bool harness_lock_without_limit(bool may)

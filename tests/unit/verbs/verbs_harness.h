@@ -70,6 +70,18 @@ const char *harness_unlawful(void);
 /* Where in the journal the law begins to hold: later than 0 if a test itself gives memory back. */
 extern unsigned harness_teardown_from;
 
+/* Whether the error is about this call: "timerfd" for timerfd_create is near enough. */
+bool harness_names(const struct vb_error *err, const char *call);
+
+/* Whether a line of the log, since harness_start, names this call and says what this errno means. */
+bool harness_logged(const char *call, int errnum);
+
+/* What a call that was made to fail with this errno can tell: of some no errno is to be had. */
+int harness_told_errno(const char *call, int errnum);
+
+/* No failure is lost: fails the test unless this one, of the n-th call, is told by the error or by the log. */
+void harness_check_told(unsigned n, const char *call, int errnum, const struct vb_error *err);
+
 /* Switches the capability that lifts the memlock limit; false: not ours to have. */
 bool harness_lock_without_limit(bool may);
 
