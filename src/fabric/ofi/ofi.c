@@ -62,10 +62,28 @@ int ofi_fail(struct vb_error *err, long result, const char *operation, const cha
 			     });
 }
 
-void ofi_close(struct fid *fid)
+static bool note(const struct vb__log *log, enum vb_log_level level, long result, const char *call,
+		 const char *object, const char *then)
+{
+	int fi_errnum = (int)(result < 0 ? -result : result);
+
+	if (fi_errnum)
+		vb__log(log, level, "%s on %s: %s; %s", call, object,
+			ofi_library.strerror(fi_errnum), then);
+	return fi_errnum;
+}
+
+bool ofi_note(const struct vb__log *log, long result, const char *call, const char *object,
+	      const char *then)
+{
+	return note(log, VB_LOG_DEBUG, result, call, object, then);
+}
+
+void ofi_close(const struct vb__log *log, struct fid *fid, const char *object)
 {
 	if (fid)
-		fi_close(fid);
+		note(log, VB_LOG_WARNING, fi_close(fid), "fi_close", object,
+		     "it is left to the end of the process");
 }
 
 static int no_provider(struct vb_error *err, int result, const char *provider,

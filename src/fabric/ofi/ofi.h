@@ -51,6 +51,7 @@ struct ofi_pool {
 	struct fid_domain *domain;
 	struct fid_eq *eq;
 	struct fid_cq *cq;
+	struct vb__log log;
 	size_t room; /* bytes of a receive */
 
 	pthread_mutex_t lock; /* for all of the above and what follows */
@@ -89,12 +90,14 @@ struct ofi_pep {
 	struct fid_fabric *fabric;
 	struct fid_eq *eq;
 	struct fid_pep *pep;
+	struct vb__log log;
 };
 
 struct ofi_request {
 	struct vb__request base;
 	struct fi_info *info; /* carries the handle of the request */
 	struct fid_pep *pep;
+	struct vb__log log;
 };
 
 void ofi_prepare(void);
@@ -107,9 +110,18 @@ int ofi_info_get(const struct vb__settings *settings, const struct vb__address *
 int ofi_fail(struct vb_error *err, long result, const char *operation, const char *object);
 enum vb_err ofi_code(int fi_errnum);
 
+/*
+ * A failure that no call returns goes to the log, with its reason and what becomes of it. `result` is libfabric's (negative
+ * or positive) or an errno; 0: there is none. Returns whether it failed.
+ */
+bool ofi_note(const struct vb__log *log, long result, const char *call, const char *object,
+	      const char *then);
+
 /* Opens an event queue with a descriptor. */
 int ofi_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd, struct vb_error *err);
-void ofi_close(struct fid *fid);
+
+/* NULL is closed already. That it cannot be closed is a warning in the log, which nobody expects. */
+void ofi_close(const struct vb__log *log, struct fid *fid, const char *object);
 
 /* ofi_connection.c: the endpoint's table entries */
 int ofi_ep_open(const struct vb__ep_attr *attr, const struct vb__address *peer,
@@ -126,6 +138,10 @@ void ofi_ep_close(struct vb__ep *ep);
 void ofi_events(struct ofi_ep *ep);
 
 /* ofi_listener.c */
+
+/* Says no to who asked with this info, which stays the caller's. */
+void ofi_turn_away(const struct vb__log *log, struct fid_pep *pep, const struct fi_info *info,
+		   const void *data, size_t len);
 int ofi_listen(const struct vb__settings *settings, const struct vb__address *at,
 	       struct vb__pep **pep, struct vb_error *err);
 int ofi_next_request(struct vb__pep *pep, struct vb__request **request, struct vb_error *err);

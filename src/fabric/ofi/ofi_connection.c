@@ -116,7 +116,7 @@ static int make(struct fi_info *info, struct fid_pep *pep, const struct vb__ep_a
 
 	if (!ep) {
 		if (pep)
-			fi_reject(pep, info->handle, NULL, 0);
+			ofi_turn_away(&attr->settings->log, pep, info, NULL, 0);
 		ofi_library.freeinfo(info);
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
 	}
@@ -328,7 +328,8 @@ void ofi_ep_disconnect(struct vb__ep *base)
 
 	ofi_lock(ep);
 	if (ep->ep && (base->state == VB__EP_UP || base->state == VB__EP_DOWN))
-		fi_shutdown(ep->ep, 0);
+		ofi_note(&ep->log, fi_shutdown(ep->ep, 0), "fi_shutdown", base->peer,
+			 "the peer may have been faster");
 	ofi_unlock(ep);
 	if (base->state == VB__EP_UP)
 		vb__ep_down_closed(base);
@@ -338,10 +339,10 @@ static void close_own(struct ofi_ep *ep)
 {
 	if (ep->share.pool)
 		return;
-	ofi_close(ep->cq ? &ep->cq->fid : NULL);
-	ofi_close(ep->domain ? &ep->domain->fid : NULL);
-	ofi_close(ep->eq ? &ep->eq->fid : NULL);
-	ofi_close(ep->fabric ? &ep->fabric->fid : NULL);
+	ofi_close(&ep->log, ep->cq ? &ep->cq->fid : NULL, "completion queue");
+	ofi_close(&ep->log, ep->domain ? &ep->domain->fid : NULL, "domain");
+	ofi_close(&ep->log, ep->eq ? &ep->eq->fid : NULL, "event queue");
+	ofi_close(&ep->log, ep->fabric ? &ep->fabric->fid : NULL, "fabric");
 }
 
 void ofi_ep_close(struct vb__ep *base)
@@ -350,8 +351,8 @@ void ofi_ep_close(struct vb__ep *base)
 
 	ofi_lock(ep);
 	if (!ep->ep && ep->pep)
-		fi_reject(ep->pep, ep->info->handle, NULL, 0); /* else the endpoint owns it */
-	ofi_close(ep->ep ? &ep->ep->fid : NULL);
+		ofi_turn_away(&ep->log, ep->pep, ep->info, NULL, 0); /* else the endpoint owns it */
+	ofi_close(&ep->log, ep->ep ? &ep->ep->fid : NULL, "endpoint");
 	if (ep->share.pool)
 		ofi_pool_leave(ep);
 	ofi_unlock(ep);

@@ -181,12 +181,12 @@ static void ofi_dg_close(struct vb__dg *base)
 
 	while (base->peers)
 		vb__dg_peer_close(base->peers);
-	ofi_close(dg->ep ? &dg->ep->fid : NULL);
-	ofi_close(dg->receives ? &dg->receives->fid : NULL);
-	ofi_close(dg->sends ? &dg->sends->fid : NULL);
-	ofi_close(dg->av ? &dg->av->fid : NULL);
-	ofi_close(dg->domain ? &dg->domain->fid : NULL);
-	ofi_close(dg->fabric ? &dg->fabric->fid : NULL);
+	ofi_close(&dg->log, dg->ep ? &dg->ep->fid : NULL, "endpoint");
+	ofi_close(&dg->log, dg->receives ? &dg->receives->fid : NULL, "completion queue");
+	ofi_close(&dg->log, dg->sends ? &dg->sends->fid : NULL, "completion queue");
+	ofi_close(&dg->log, dg->av ? &dg->av->fid : NULL, "address vector");
+	ofi_close(&dg->log, dg->domain ? &dg->domain->fid : NULL, "domain");
+	ofi_close(&dg->log, dg->fabric ? &dg->fabric->fid : NULL, "fabric");
 	if (dg->info)
 		ofi_library.freeinfo(dg->info);
 	if (dg->timer >= 0)
@@ -207,6 +207,7 @@ static int ofi_dg_open(const struct vb__dg_attr *attr, const struct vb__address 
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	dg->base.fabric = &vb__ofi_dgrams;
 	dg->at = *at;
+	dg->log = attr->settings->log;
 	dg->timer = -1;
 	dg->waiter = VB__WAITER_NONE;
 	rc = open_waiter(dg, err);

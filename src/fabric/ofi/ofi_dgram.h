@@ -37,6 +37,7 @@ struct ofi_dg {
 	struct fid_av *av;
 	struct fid_cq *sends, *receives;
 	struct fid_ep *ep;
+	struct vb__log log;
 	struct vb__address at;
 	struct vb__envelope envelope; /* ours */
 

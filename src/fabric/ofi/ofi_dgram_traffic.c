@@ -94,8 +94,10 @@ int ofi_dg_peer_of(struct vb__dg *base, const struct vb__origin *origin, struct 
 void ofi_dg_peer_close(struct vb__dg_peer *base)
 {
 	struct ofi_dg_peer *peer = (struct ofi_dg_peer *)base;
+	struct ofi_dg *dg = (struct ofi_dg *)base->dg;
 
-	fi_av_remove(((struct ofi_dg *)base->dg)->av, &peer->at, 1, 0);
+	ofi_note(&dg->log, fi_av_remove(dg->av, &peer->at, 1, 0), "fi_av_remove", base->text,
+		 "its place is taken until the endpoint closes");
 	free(peer);
 }
 

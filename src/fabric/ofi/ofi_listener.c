@@ -43,6 +43,7 @@ int ofi_listen(const struct vb__settings *settings, const struct vb__address *at
 	if (!pep)
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
 	pep->base.fabric = &vb__ofi_fabric;
+	pep->log = settings->log;
 	rc = ofi_info_get(settings, NULL, at, &pep->info, err);
 	if (rc == 0)
 		rc = start(pep, at, err);
@@ -56,19 +57,27 @@ int ofi_listen(const struct vb__settings *settings, const struct vb__address *at
 	return 0;
 }
 
+void ofi_turn_away(const struct vb__log *log, struct fid_pep *pep, const struct fi_info *info,
+		   const void *data, size_t len)
+{
+	ofi_note(log, fi_reject(pep, info->handle, data, len), "fi_reject", "a request",
+		 "the peer is not told");
+}
+
 static int make_request(struct ofi_pep *pep, const struct fi_eq_cm_entry *entry, size_t data_len,
 			struct vb__request **out, struct vb_error *err)
 {
 	struct ofi_request *request = calloc(1, sizeof(*request));
 
 	if (!request) {
-		fi_reject(pep->pep, entry->info->handle, NULL, 0);
+		ofi_turn_away(&pep->log, pep->pep, entry->info, NULL, 0);
 		ofi_library.freeinfo(entry->info);
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
 	}
 	request->base.fabric = &vb__ofi_fabric;
 	request->info = entry->info;
 	request->pep = pep->pep;
+	request->log = pep->log;
 	if (data_len > sizeof(request->base.data))
 		data_len = sizeof(request->base.data);
 	memcpy(request->base.data, entry->data, data_len);
@@ -93,9 +102,10 @@ int ofi_next_request(struct vb__pep *base, struct vb__request **request, struct 
 		if (n == -FI_EAGAIN)
 			return 0;
 		if (n == -FI_EAVAIL) {
-			/* Somebody's attempt failed half-way: his loss, not ours. */
 			error = (struct fi_eq_err_entry){ .err_data_size = 0 };
-			fi_eq_readerr(pep->eq, &error, 0);
+			n = fi_eq_readerr(pep->eq, &error, 0);
+			ofi_note(&pep->log, n < 0 ? n : error.err, "fi_eq_read", "listener",
+				 "somebody's attempt failed half-way: his loss, not ours");
 		} else if (n < 0) {
 			return ofi_fail(err, n, "fi_eq_read", "listener");
 		} else if (event == FI_CONNREQ && n >= (ssize_t)sizeof(u.entry)) {
@@ -117,7 +127,7 @@ void ofi_reject(struct vb__request *base, const void *data, size_t len)
 {
 	struct ofi_request *request = (struct ofi_request *)base;
 
-	fi_reject(request->pep, request->info->handle, data, len);
+	ofi_turn_away(&request->log, request->pep, request->info, data, len);
 	ofi_library.freeinfo(request->info);
 	free(request);
 }
@@ -126,9 +136,9 @@ void ofi_pep_close(struct vb__pep *base)
 {
 	struct ofi_pep *pep = (struct ofi_pep *)base;
 
-	ofi_close(pep->pep ? &pep->pep->fid : NULL);
-	ofi_close(pep->eq ? &pep->eq->fid : NULL);
-	ofi_close(pep->fabric ? &pep->fabric->fid : NULL);
+	ofi_close(&pep->log, pep->pep ? &pep->pep->fid : NULL, "listener");
+	ofi_close(&pep->log, pep->eq ? &pep->eq->fid : NULL, "event queue");
+	ofi_close(&pep->log, pep->fabric ? &pep->fabric->fid : NULL, "fabric");
 	ofi_library.freeinfo(pep->info);
 	free(pep);
 }

@@ -12,6 +12,7 @@
  * With a provider that has no such socket, its own notion of liveness stands.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -81,36 +82,46 @@ static int find_socket(int sibling, const struct sockaddr *local, const struct s
 	return found;
 }
 
-static void set(int fd, int option, int value)
+static void set(const struct ofi_ep *ep, int level, int option, int value)
 {
-	setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value));
+	int rc = setsockopt(ep->socket, level, option, &value, sizeof(value));
+
+	ofi_note(&ep->log, rc ? errno : 0, "setsockopt", ep->base.peer,
+		 "a dead host may be noticed late");
 }
 
 /*
  * Between two addresses of one host there is no network to be fair to, and pacing (BBR) only
  * takes time: then a plain congestion control, of those that an unprivileged user may have.
  */
-static void do_not_pace(int fd, const struct sockaddr *local, const struct sockaddr *peer)
+static void do_not_pace(const struct ofi_ep *ep, const struct sockaddr *local,
+			const struct sockaddr *peer)
 {
 	static const char *const plain[] = { "cubic", "reno" };
 
 	if (!vb__address_same_host(local, peer))
 		return;
-	for (unsigned i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
-		if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, plain[i],
-			       (socklen_t)strlen(plain[i])) == 0)
+	for (unsigned i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		int rc = setsockopt(ep->socket, IPPROTO_TCP, TCP_CONGESTION, plain[i],
+				    (socklen_t)strlen(plain[i]));
+
+		if (!ofi_note(&ep->log, rc ? errno : 0, "setsockopt", ep->base.peer,
+			      "its congestion control stays"))
 			return;
+	}
 }
 
 void ofi_liveness_start(struct ofi_ep *ep)
 {
 	struct sockaddr_storage local = { .ss_family = AF_UNSPEC }, peer = local;
 	size_t local_len = sizeof(local), peer_len = sizeof(peer);
-	int seconds = (int)(ep->peer_timeout_ms / 4000), on = 1;
+	int seconds = (int)(ep->peer_timeout_ms / 4000);
 	struct vb__address address;
 
-	if (fi_getname(&ep->ep->fid, &local, &local_len) != 0 ||
-	    fi_getpeer(ep->ep, &peer, &peer_len) != 0 ||
+	if (ofi_note(&ep->log, fi_getname(&ep->ep->fid, &local, &local_len), "fi_getname",
+		     ep->base.device, "the provider has to notice a dead host") ||
+	    ofi_note(&ep->log, fi_getpeer(ep->ep, &peer, &peer_len), "fi_getpeer", ep->base.device,
+		     "the provider has to notice a dead host") ||
 	    (peer.ss_family != AF_INET && peer.ss_family != AF_INET6))
 		return;
 	if (!ep->base.peer[0]) {
@@ -126,13 +137,14 @@ void ofi_liveness_start(struct ofi_ep *ep)
 		return;
 	}
 	/* Else a child of the application would keep the connection alive after our end. */
-	fcntl(ep->socket, F_SETFD, FD_CLOEXEC);
-	do_not_pace(ep->socket, (struct sockaddr *)&local, (struct sockaddr *)&peer);
+	ofi_note(&ep->log, fcntl(ep->socket, F_SETFD, FD_CLOEXEC) ? errno : 0, "fcntl",
+		 ep->base.peer, "children keep its socket");
+	do_not_pace(ep, (struct sockaddr *)&local, (struct sockaddr *)&peer);
 	/* Idle: ask after a quarter of the time-out, then until it is over. */
-	set(ep->socket, TCP_KEEPIDLE, seconds ? seconds : 1);
-	set(ep->socket, TCP_KEEPINTVL, seconds ? seconds : 1);
-	set(ep->socket, TCP_KEEPCNT, 3);
-	setsockopt(ep->socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	set(ep, IPPROTO_TCP, TCP_KEEPIDLE, seconds ? seconds : 1);
+	set(ep, IPPROTO_TCP, TCP_KEEPINTVL, seconds ? seconds : 1);
+	set(ep, IPPROTO_TCP, TCP_KEEPCNT, 3);
+	set(ep, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
 /* Data waits for an acknowledgement, or probes of a closed window went unanswered. */
@@ -140,8 +152,10 @@ static bool is_silent(const struct ofi_ep *ep)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
+	int rc = getsockopt(ep->socket, IPPROTO_TCP, TCP_INFO, &info, &len);
 
-	if (getsockopt(ep->socket, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+	if (ofi_note(&ep->log, rc ? errno : 0, "getsockopt", ep->base.peer,
+		     "its silence is not noticed"))
 		return false;
 	return info.tcpi_last_ack_recv >= ep->peer_timeout_ms / 4 &&
 	       (info.tcpi_unacked || info.tcpi_probes >= 2);
@@ -168,6 +182,7 @@ void ofi_liveness_check(struct ofi_ep *ep)
 		return;
 	vb__ep_down_silent(&ep->base);
 	ofi_lock(ep);
-	fi_shutdown(ep->ep, 0);
+	ofi_note(&ep->log, fi_shutdown(ep->ep, 0), "fi_shutdown", ep->base.peer,
+		 "it is down all the same");
 	ofi_unlock(ep);
 }

@@ -403,6 +403,7 @@ int ofi_pool_open(struct vb__request *request, const struct vb__pool_attr *attr,
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
 	pthread_mutex_init(&pool->lock, NULL);
 	pool->waiter = VB__WAITER_NONE;
+	pool->log = attr->log;
 	pool->room = attr->bytes;
 	pool->info = ofi_library.dupinfo(info);
 	rc = start(pool, err);
@@ -429,10 +430,10 @@ void ofi_pool_close(struct vb__pool *base)
 {
 	struct ofi_pool *pool = (struct ofi_pool *)base;
 
-	ofi_close(pool->cq ? &pool->cq->fid : NULL);
-	ofi_close(pool->domain ? &pool->domain->fid : NULL);
-	ofi_close(pool->eq ? &pool->eq->fid : NULL);
-	ofi_close(pool->fabric ? &pool->fabric->fid : NULL);
+	ofi_close(&pool->log, pool->cq ? &pool->cq->fid : NULL, "completion queue");
+	ofi_close(&pool->log, pool->domain ? &pool->domain->fid : NULL, "domain");
+	ofi_close(&pool->log, pool->eq ? &pool->eq->fid : NULL, "event queue");
+	ofi_close(&pool->log, pool->fabric ? &pool->fabric->fid : NULL, "fabric");
 	if (pool->info)
 		ofi_library.freeinfo(pool->info);
 	vb__waiter_close(&pool->waiter);

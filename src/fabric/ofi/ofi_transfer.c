@@ -69,11 +69,10 @@ int ofi_register(struct vb__ep *base, void *addr, size_t len, unsigned access, s
 void ofi_deregister(struct vb__mr *base)
 {
 	struct ofi_mr *mr = (struct ofi_mr *)base;
-
 	struct ofi_ep *ep = (struct ofi_ep *)base->ep;
 
 	ofi_lock(ep);
-	fi_close(&mr->mr->fid);
+	ofi_close(&ep->log, &mr->mr->fid, "registered memory");
 	ofi_unlock(ep);
 	free(mr);
 }
