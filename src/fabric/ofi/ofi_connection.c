@@ -219,16 +219,19 @@ static void on_event_error(struct ofi_ep *ep, int fi_errnum)
 	ep->base.state = VB__EP_DOWN;
 }
 
-static void take_event_error(struct ofi_ep *ep)
+/* False if it could not be read: then there is no use in reading on. */
+static bool take_event_error(struct ofi_ep *ep)
 {
 	uint8_t data[256];
 	struct fi_eq_err_entry entry = { .err_data = data, .err_data_size = sizeof(data) };
+	ssize_t n = fi_eq_readerr(ep->eq, &entry, 0);
 
-	if (fi_eq_readerr(ep->eq, &entry, 0) < 0)
-		return;
+	if (n < 0)
+		entry = (struct fi_eq_err_entry){ .err = (int)-n };
 	if (entry.err_data && entry.err_data_size)
 		keep_peer_data(&ep->base, entry.err_data, entry.err_data_size);
 	on_event_error(ep, entry.err);
+	return n >= 0;
 }
 
 static void own_events(struct ofi_ep *ep)
@@ -242,13 +245,13 @@ static void own_events(struct ofi_ep *ep)
 
 	for (;;) {
 		n = fi_eq_read(ep->eq, &event, &u, sizeof(u), 0);
-		if (n == -FI_EAVAIL)
-			take_event_error(ep);
-		else if (n < (ssize_t)sizeof(u.entry))
-			return;
-		else
+		if (n >= (ssize_t)sizeof(u.entry))
 			on_event(ep, event, &u.entry, (size_t)n);
+		else if (n != -FI_EAVAIL || !take_event_error(ep))
+			break;
 	}
+	if (n < 0 && n != -FI_EAGAIN && n != -FI_EAVAIL)
+		on_event_error(ep, (int)-n);
 }
 
 void ofi_events(struct ofi_ep *ep)

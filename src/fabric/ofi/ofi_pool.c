@@ -131,15 +131,19 @@ static void take_events(struct ofi_pool *pool, const struct ofi_ep *mine)
 		n = fi_eq_read(pool->eq, &event, &u, sizeof(u), 0);
 		if (n == -FI_EAVAIL) {
 			error = (struct fi_eq_err_entry){ .err_data_size = 0 };
-			if (fi_eq_readerr(pool->eq, &error, 0) < 0)
-				return;
+			n = fi_eq_readerr(pool->eq, &error, 0);
+			if (n < 0)
+				break;
 			note_event(pool, error.fid, 0, error.err, mine);
-		} else if (n < (ssize_t)sizeof(u.entry)) {
-			return;
-		} else {
+		} else if (n >= (ssize_t)sizeof(u.entry)) {
 			note_event(pool, u.entry.fid, event, 0, mine);
+		} else {
+			break;
 		}
 	}
+	if (n < 0 && n != -FI_EAGAIN)
+		ofi_note(&pool->log, n, "fi_eq_read", pool->info->fabric_attr->prov_name,
+			 "who connects or leaves may go unnoticed");
 }
 
 /*

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "fabric/verbs/verbs.h"
+
 /* No attribute tells how much goes inline: a queue pair has to be asked for it. */
 static unsigned try_inline(struct ibv_pd *pd, struct ibv_cq *cq)
 {
@@ -72,9 +74,12 @@ void verbs_abilities_read(struct ibv_context *context, struct vb_device *device)
 	struct ibv_device_attr_ex attr = { .comp_mask = 0 };
 	const struct ibv_device_attr *a = &attr.orig_attr;
 	unsigned flags;
+	int errnum = ibv_query_device_ex(context, NULL, &attr);
 
-	if (ibv_query_device_ex(context, NULL, &attr) != 0)
+	if (errnum) {
+		verbs_fail(&device->trouble, errnum, "ibv_query_device_ex", device->name);
 		return;
+	}
 	flags = a->device_cap_flags;
 	device->can = (struct vb_abilities){
 		.max_qp = positive(a->max_qp),

@@ -240,9 +240,12 @@ static int read_by_verbs(struct ibv_context *context, struct vb_device *device)
 
 	for (struct vb_port *port = device->ports; port; port = port->next) {
 		struct ibv_port_attr attr = { .state = IBV_PORT_NOP };
+		int errnum = ibv_query_port(context, (uint8_t)port->number, &attr);
 
-		if (ibv_query_port(context, (uint8_t)port->number, &attr) != 0)
+		if (errnum) {
+			verbs_fail(&device->trouble, errnum, "ibv_query_port", device->name);
 			continue;
+		}
 		port->mtu_bytes = mtu_bytes(attr.active_mtu);
 		port->max_mtu_bytes = mtu_bytes(attr.max_mtu);
 		port->max_message_bytes = attr.max_msg_sz;
