@@ -156,10 +156,7 @@ int vb_channel_wait(struct vb_channel *channel, int64_t ticket, struct vb_error 
  * As their namesakes, but never blocking: VB_ERR_AGAIN means that it is not
  * done yet, call again when the descriptor below is readable (it may wake you
  * for nothing). After the first vb_channel_try_finish nothing can be sent. vb_channel_try_send copies: the buffer is the caller's on return.
- *
- * To close without blocking: vb_channel_try_finish until it is 0, receive until VB_ERR_EOF,
- * then vb_channel_abort, which has nothing left to lose. Connecting blocks, for
- * connect_timeout_ms at most: a loop does it in a thread.
+ * Connecting blocks, for connect_timeout_ms at most: a loop does it in a thread.
  */
 int vb_listener_try_accept(struct vb_listener *listener, struct vb_channel **channel,
 			   struct vb_error *err);
@@ -169,6 +166,9 @@ int64_t vb_channel_try_post(struct vb_channel *channel, const struct iovec *piec
 			    struct vb_error *err);
 ssize_t vb_channel_try_recv(struct vb_channel *channel, const void **message, struct vb_error *err);
 int vb_channel_try_finish(struct vb_channel *channel, struct vb_error *err);
+
+/* Frees the channel unless it returns VB_ERR_AGAIN: then there is nothing left to do with it but this, or vb_channel_abort. */
+int vb_channel_try_close(struct vb_channel *channel, struct vb_error *err);
 
 /*
  * A descriptor for poll or epoll, for reading only. Wait on it only after a

@@ -436,6 +436,17 @@ public:
 		detail::checked(vb_channel_close(std::exchange(channel_, nullptr), &err), err);
 	}
 
+	/* True when it is done. */
+	bool try_close()
+	{
+		vb_error err;
+		const int result = vb_channel_try_close(channel_, &err);
+
+		if (result != VB_ERR_AGAIN)
+			channel_ = nullptr;
+		return detail::tried(result, err);
+	}
+
 	void abort() noexcept
 	{
 		vb_channel_abort(std::exchange(channel_, nullptr));

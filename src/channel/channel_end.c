@@ -122,6 +122,19 @@ int vb__channel_try_close(struct vb_channel *ch, struct vb_error *err)
 	return rc;
 }
 
+int vb_channel_try_close(struct vb_channel *ch, struct vb_error *err)
+{
+	int rc;
+
+	vb__error_clear(err);
+	rc = vb__channel_try_close(ch, err);
+	if (rc == VB_ERR_AGAIN)
+		vb__error_clear(err);
+	else
+		vb__channel_destroy(ch);
+	return rc;
+}
+
 int vb_channel_close(struct vb_channel *ch, struct vb_error *err)
 {
 	struct vb_error local = { .code = VB_OK };

@@ -502,7 +502,9 @@ static void nonblocking_server(struct side *side)
 	while (vb_channel_try_finish(ch, &err) == VB_ERR_AGAIN)
 		wait_readable(vb_channel_fd(ch, NULL));
 	CHECK_EQ(err.code, VB_OK);
-	close_well(ch);
+	while (vb_channel_try_close(ch, &err) == VB_ERR_AGAIN)
+		wait_readable(vb_channel_fd(ch, NULL));
+	CHECK_EQ(err.code, VB_OK);
 }
 
 static void nonblocking_client(struct side *side)

@@ -198,7 +198,8 @@ void event_loops_are_told_to_wait()
 	while ((result = accepted->try_recv(message)) == vb::attempt::again)
 		await(accepted->fd());
 	CHECK(result == vb::attempt::end);
-	accepted->close();
+	while (!accepted->try_close())
+		await(accepted->fd());
 	peer.get();
 }
 
