@@ -53,7 +53,7 @@ static void refusal_carries_the_private_data_of_the_listener(void **state)
 	};
 	assert_int_equal(vb__ep_connect(ep, "hi", 3, harness_deadline(), NULL), VB_ERR_REFUSED);
 	assert_int_equal(ep->peer_data_len, 8);
-	assert_string_equal(ep->peer_data, "version");
+	assert_string_equal((char *)ep->peer_data, "version");
 	vb__ep_close(ep);
 }
 

@@ -15,9 +15,9 @@ static void active_endpoint_connects_and_exchanges_private_data(void **state)
 	assert_int_equal(vb__ep_connect(ep, "hello", 6, harness_deadline(), NULL), 0);
 
 	assert_int_equal(ep->state, VB__EP_UP);
-	assert_string_equal(mock_said.data, "hello");
+	assert_string_equal((char *)mock_said.data, "hello");
 	assert_int_equal(ep->peer_data_len, 4);
-	assert_string_equal(ep->peer_data, "yes");
+	assert_string_equal((char *)ep->peer_data, "yes");
 	vb__ep_close(ep);
 }
 
@@ -46,7 +46,7 @@ static void passive_endpoint_is_up_when_the_peer_confirms(void **state)
 	assert_string_equal(ep->peer, "10.0.0.2 port 40000");
 	assert_int_equal(vb__ep_accept(ep, "welcome", 8, NULL), 0);
 	assert_int_equal(ep->state, VB__EP_CONNECTING);
-	assert_string_equal(mock_said.data, "welcome");
+	assert_string_equal((char *)mock_said.data, "welcome");
 	assert_int_equal(mock_said.param.responder_resources, 4);
 	assert_int_equal(mock_said.param.initiator_depth, 2);
 
@@ -95,11 +95,11 @@ static void listener_hands_out_requests_one_by_one(void **state)
 	assert_int_equal(vb__pep_next(pep, &first, NULL), 1);
 	assert_int_equal(vb__pep_next(pep, &second, NULL), 1);
 	assert_int_equal(vb__pep_next(pep, &none, NULL), 0);
-	assert_string_equal(first->data, "one");
-	assert_string_equal(second->data, "two");
+	assert_string_equal((char *)first->data, "one");
+	assert_string_equal((char *)second->data, "two");
 
 	vb__request_reject(first, "no", 3);
-	assert_string_equal(mock_said.data, "no");
+	assert_string_equal((char *)mock_said.data, "no");
 	vb__request_reject(second, NULL, 0);
 	mock_connect_request(listener, "never taken", 12);
 	vb__pep_close(pep);

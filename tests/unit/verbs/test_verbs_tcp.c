@@ -73,11 +73,11 @@ static void connecting_exchanges_private_data_and_confirms(void **state)
 	harness_post(ep, VB__OP_RECV, 1, 64, NULL); /* before it is connected */
 	assert_int_equal(vb__ep_connect(ep, "hi", 3, in_good_time(), NULL), 0);
 	assert_int_equal(ep->state, VB__EP_UP);
-	assert_string_equal(ep->peer_data, "yes");
+	assert_string_equal((char *)ep->peer_data, "yes");
 	assert_int_equal(ep->peer_data_len, 4);
 	assert_true(tcp_peer_heard(&request, &confirmation));
 	assert_int_equal(request.kind, VB__WIREUP_REQUEST);
-	assert_string_equal(request.data, "hi");
+	assert_string_equal((char *)request.data, "hi");
 	assert_int_equal(request.qpn, harness_qp(ep)->qp_num);
 	assert_int_equal(request.mtu, 4096);
 	assert_int_equal(request.responder_resources, 16);
@@ -99,7 +99,7 @@ static void refusal_carries_the_private_data_and_the_reason(void **state)
 
 	(void)state;
 	assert_int_equal(vb__ep_connect(ep, "hi", 3, in_good_time(), &err), VB_ERR_REFUSED);
-	assert_string_equal(ep->peer_data, "version");
+	assert_string_equal((char *)ep->peer_data, "version");
 	assert_int_equal(ep->peer_data_len, 8);
 	assert_contains(err.cause, "does not serve queue pairs of this type");
 	vb__ep_close(ep);
@@ -354,7 +354,7 @@ static void accepting_is_up_when_the_peer_is_ready(void **state)
 	assert_int_equal(harness_qp(ep)->state, IBV_QPS_RTS); /* before the peer hears of it */
 	assert_true(tcp_peer_hear(fd, &reply));
 	assert_int_equal(reply.kind, VB__WIREUP_REPLY);
-	assert_string_equal(reply.data, "welcome");
+	assert_string_equal((char *)reply.data, "welcome");
 	assert_int_equal(reply.qpn, harness_qp(ep)->qp_num);
 	assert_int_equal(reply.responder_resources, 2); /* never more than the peer wants */
 	tcp_peer_say(fd, &ready);
@@ -421,11 +421,11 @@ static void a_rejection_carries_data(void **state)
 	(void)state;
 	tcp_peer_say(fd, &asked);
 	assert_int_equal(tcp_next(pep, &request, fd, NULL), 1);
-	assert_string_equal(request->data, "yes");
+	assert_string_equal((char *)request->data, "yes");
 	vb__request_reject(request, "no", 3);
 	assert_true(tcp_peer_hear(fd, &reply));
 	assert_int_equal(reply.kind, VB__WIREUP_REJECT);
-	assert_string_equal(reply.data, "no");
+	assert_string_equal((char *)reply.data, "no");
 	close(fd);
 	vb__pep_close(pep);
 }

@@ -122,10 +122,10 @@ static void a_listener_serves_both_ways_unless_told_otherwise(void **state)
 	tcp_peer_say(fd, &asked);
 	mock_connect_request(((struct verbs_pep *)pep)->cm.id, "hi", 3);
 	assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
-	assert_string_equal(request->data, "hi");
+	assert_string_equal((char *)request->data, "hi");
 	vb__request_reject(request, NULL, 0);
 	assert_int_equal(tcp_next(pep, &request, fd, NULL), 1);
-	assert_string_equal(request->data, "yes");
+	assert_string_equal((char *)request->data, "yes");
 	vb__request_reject(request, NULL, 0);
 	close(fd);
 	vb__pep_close(pep);
