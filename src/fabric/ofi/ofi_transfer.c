@@ -142,6 +142,25 @@ static ssize_t post_once(struct ofi_ep *ep, const struct vb__op *op, struct gath
 	return -FI_EOPNOTSUPP;
 }
 
+/*
+ * Its queues may be full for a moment though ours are not: let it work. For a receive libfabric 2 says the same, for good,
+ * when the connection is down; its event queue knows.
+ */
+static ssize_t post_again(struct ofi_ep *ep, const struct vb__op *op, struct gathered *g)
+{
+	ssize_t rc = -FI_EAGAIN;
+
+	ofi_events(ep);
+	ofi_lock(ep);
+	for (int tries = 0; rc == -FI_EAGAIN && ep->base.state != VB__EP_DOWN && tries < 10000;
+	     tries++) {
+		fi_cq_read(ep->cq, NULL, 0);
+		rc = post_once(ep, op, g);
+	}
+	ofi_unlock(ep);
+	return rc;
+}
+
 int ofi_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *err)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
@@ -156,12 +175,11 @@ int ofi_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *err)
 	gather(&g, op);
 	ofi_lock(ep);
 	rc = post_once(ep, op, &g);
-	/* Its queues may be full for a moment though ours are not: let it work. */
-	for (int tries = 0; rc == -FI_EAGAIN && tries < 10000; tries++) {
-		fi_cq_read(ep->cq, NULL, 0);
-		rc = post_once(ep, op, &g);
-	}
 	ofi_unlock(ep);
+	if (rc == -FI_EAGAIN)
+		rc = post_again(ep, op, &g);
+	if (rc && base->state == VB__EP_DOWN)
+		return vb__fail_again(err, &base->down);
 	if (rc)
 		return ofi_fail(err, rc, op->kind == VB__OP_RECV ? "fi_recvmsg" : "fi_sendmsg",
 				base->peer);
