@@ -275,8 +275,12 @@ static int poll_own(struct ofi_ep *ep, struct vb__completion *done, int max)
 int ofi_poll(struct vb__ep *base, struct vb__completion *done, int max)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
+	int n = ep->share.pool ? poll_pool(ep, done, max) : poll_own(ep, done, max);
 
-	return ep->share.pool ? poll_pool(ep, done, max) : poll_own(ep, done, max);
+	/* The first message may overtake the event that says with whom this is connected. */
+	if (n && base->state == VB__EP_CONNECTING)
+		ofi_events(ep);
+	return n;
 }
 
 /* fi_trywait also takes back the signals of the queues, so it must be asked every time. */
