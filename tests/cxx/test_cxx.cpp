@@ -335,14 +335,19 @@ void a_file_is_transferred()
 	unlink(copy.c_str());
 }
 
-const struct {
+struct test {
 	const char *name;
 	void (*run)();
-} tests[] = {
-#define TEST(name)          \
-	{                   \
-#name, name \
-	}
+};
+
+test named(const char *name, void (*run)())
+{
+	return { name, run };
+}
+
+#define TEST(name) named(#name, name)
+
+const test tests[] = {
 	TEST(an_error_tells_the_whole_story),
 	TEST(messages_arrive_and_then_the_end),
 	TEST(a_message_that_is_too_big_is_thrown_and_no_more),

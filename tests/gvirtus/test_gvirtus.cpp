@@ -393,14 +393,19 @@ void a_signal_ends_the_wait_for_a_client()
 	run_alone(alarm_in_accept);
 }
 
-const struct {
+struct test {
 	const char *name;
 	void (*run)();
-} tests[] = {
-#define TEST(name)          \
-	{                   \
-#name, name \
-	}
+};
+
+test named(const char *name, void (*run)())
+{
+	return { name, run };
+}
+
+#define TEST(name) named(#name, name)
+
+const test tests[] = {
 	TEST(without_a_connection_there_is_nothing_to_read),
 	TEST(many_calls_are_answered),
 	TEST(large_bodies_arrive_as_they_are),
