@@ -44,10 +44,9 @@ static int read_operands(struct jobs *jobs, const struct arguments *a)
 /* "-" is one file that cannot be walked, listed or read twice. */
 static int check_stdio(const struct jobs *jobs, const struct arguments *a)
 {
-	bool from = jobs->sources[0].kind == OPERAND_STDIO;
-	bool to = jobs->target.kind == OPERAND_STDIO;
+	bool from = false, to = jobs->target.kind == OPERAND_STDIO;
 
-	for (size_t i = 1; i < jobs->source_count; i++)
+	for (size_t i = 0; i < jobs->source_count; i++)
 		from = from || jobs->sources[i].kind == OPERAND_STDIO;
 	if (!from && !to)
 		return -1;

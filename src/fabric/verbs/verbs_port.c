@@ -117,22 +117,6 @@ static int fill_in(struct verbs_port *port, const struct vb_path *path, const st
 	return rc;
 }
 
-static int discover(const struct vb__address *local, const char *only, const struct vb__log *log,
-		    struct verbs_port *port, struct vb_error *err)
-{
-	const struct vb__path_query query = { .peer = local, .device = only };
-	struct vb_path *path;
-	char why[320];
-	int rc = vb__path_to(&query, &path, err);
-
-	if (rc)
-		return rc;
-	rc = is_usable(path, why, sizeof(why)) ? fill_in(port, path, log, err)
-					       : fail_find(err, local, only, why);
-	vb_path_free(path);
-	return rc;
-}
-
 /* ---- What was found before ---- */
 
 struct find {
@@ -257,16 +241,32 @@ static bool find_again(const struct vb__address *local, const char *only, const 
 	return false;
 }
 
+static int discover(const struct vb__address *local, const char *only, const struct vb__log *log,
+		    struct verbs_port *port, struct vb_error *err)
+{
+	const struct vb__path_query query = { .peer = local, .device = only };
+	struct vb_path *path;
+	char why[320];
+	int rc = vb__path_to(&query, &path, err);
+
+	if (rc)
+		return rc;
+	if (is_usable(path, why, sizeof(why))) {
+		rc = fill_in(port, path, log, err);
+		if (rc == 0)
+			keep(local, only, log, port);
+	} else {
+		rc = fail_find(err, local, only, why);
+	}
+	vb_path_free(path);
+	return rc;
+}
+
 int verbs_port_find(const struct vb__address *local, const char *only, const struct vb__log *log,
 		    struct verbs_port *port, struct vb_error *err)
 {
-	int rc;
-
 	if (find_again(local, only, log, port))
 		return 0;
 	*port = (struct verbs_port){ .context = NULL };
-	rc = discover(local, only, log, port, err);
-	if (rc == 0)
-		keep(local, only, log, port);
-	return rc;
+	return discover(local, only, log, port, err);
 }
