@@ -214,7 +214,7 @@ static void carry(struct vb_channel *ch, enum vb__traffic traffic)
 	CHECK(idle->memory_bytes <= idle->count * 4096u);
 	CHECK(busy->memory_bytes >= vb_channel_depth(ch) * 50000u);
 	(traffic == VB__TRAFFIC_OUT ? send_all : receive_all)(ch);
-	vb_channel_abort(ch);
+	close_well(ch); /* aborted, it might not confirm the end */
 }
 
 static void one_way_server(struct side *side)
