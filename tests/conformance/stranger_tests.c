@@ -208,25 +208,26 @@ static void patient_server(struct side *side)
 	struct vb_listener *listener;
 	const void *message;
 	struct vb_error err;
-	int count = 0;
-	bool found = false;
+	int count = 0, rightful = -1;
 
 	side->options.peer_timeout_ms = 2000;
 	listener = listen_here(side);
-	while (!found) {
+	while (rightful < 0) {
 		if (vb_listener_try_accept(listener, &channels[count], &err) == 0)
 			count++;
-		for (int i = 0; i < count && !found; i++)
+		for (int i = 0; i < count && rightful < 0; i++)
 			if (vb_channel_try_recv(channels[i], &message, &err) == 8) {
 				CHECK(!memcmp(message, "rightful", 8));
 				expect_eof(channels[i]);
-				found = true;
+				rightful = i;
 			}
 		sleep_ms(1);
 	}
 	signal_step(side, 0);
-	while (count)
-		vb_channel_abort(channels[--count]);
+	close_well(channels[rightful]);
+	for (int i = 0; i < count; i++)
+		if (i != rightful)
+			vb_channel_abort(channels[i]);
 	vb_listener_close(listener);
 }
 
