@@ -313,6 +313,7 @@ int main(int argc, char **argv)
 		serve(argv[2], argv[1], ready[1]);
 		return 0;
 	}
+	close(ready[1]);
 	if (read(ready[0], &c, 1) != 1)
 		return 1;
 	if (!strcmp(argv[1], "bw"))

@@ -241,7 +241,8 @@ int main(int argc, char **argv)
 		serve(argv[2], ready[1]);
 		return 0;
 	}
-	must(read(ready[0], &c, 1) == 1, "read");
+	close(ready[1]);
+	must(read(ready[0], &c, 1) == 1, "the server ended; read");
 	printf("%.0f\n", set_up_or_down(argv[2], !strcmp(argv[1], "close")) * 1e6);
 	waitpid(pid, NULL, 0);
 	return 0;

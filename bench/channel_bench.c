@@ -262,6 +262,7 @@ int main(int argc, char **argv)
 		serve(&run);
 		return 0;
 	}
+	close(run.port_pipe[1]);
 	measure(&run);
 	waitpid(pid, &status, 0);
 	return status ? 1 : 0;

@@ -95,20 +95,25 @@ static inline bool store_file(const char *path, const void *data, size_t len)
 	FILE *file = fopen(path, "wb");
 	bool ok = file && fwrite(data, len, 1, file) == 1;
 
-	return file && fclose(file) == 0 && ok;
+	if (file && fclose(file) == 0 && ok)
+		return true;
+	warn("%s", path);
+	return false;
 }
 
-/* What stands behind `word` in a file of lines "WORD REST", into `rest`; false if it is not there. */
+/* What stands behind `word` in a file of lines "WORD REST", into `rest`, and zeros behind it; false if it is not there. */
 static inline bool find_line(const char *path, const char *word, char rest[256])
 {
 	FILE *file = fopen(path, "r");
-	char first[256], other[256];
+	char line[512], first[256], other[256];
 	bool found = false;
 
-	while (file && !found && fscanf(file, "%255s %255[^\n]", first, other) == 2)
-		found = !strcmp(first, word);
+	if (!file)
+		warn("%s", path);
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%255s %255[^\n]", first, other) == 2 && !strcmp(first, word);
 	if (found)
-		memcpy(rest, other, sizeof(other));
+		strncpy(rest, other, 256); /* what is behind belongs to nobody else */
 	if (file)
 		fclose(file);
 	return found;

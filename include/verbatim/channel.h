@@ -102,12 +102,13 @@ int vb_channel_close(struct vb_channel *channel, struct vb_error *err);
 void vb_channel_abort(struct vb_channel *channel);
 
 /*
- * How long sending, receiving (also of notices), finishing and closing wait for a
- * peer that is alive, but does not go on; from now on. Then they return
- * VB_ERR_TIMEOUT, the channel is as it was, and the call may be repeated (but for
- * vb_channel_close, which frees it). 0, as at first: without limit. With a limit
- * vb_channel_send always copies, as it must not wait for its buffer. No other
- * thread may be using the channel.
+ * How long calls wait for a peer that is alive, but does not go on; from now on.
+ * Then they return VB_ERR_TIMEOUT, nothing is lost, and the call may be repeated
+ * (but for vb_channel_close, which frees the channel; and what was to be finished
+ * takes no more messages). 0, as at first: without limit. With a limit
+ * vb_channel_send always copies, as it must not wait for its buffer. There is no
+ * limit for vb_region_close, and for access to memory but for the notices of
+ * vb_put_notify: a device uses that memory. No other thread may be using the channel.
  */
 void vb_channel_set_timeout(struct vb_channel *channel, uint32_t timeout_ms);
 
@@ -126,9 +127,10 @@ int vb_channel_finish(struct vb_channel *channel, struct vb_error *err);
 
 /*
  * Registers [addr, addr + len): messages from there go out without a copy, but for
- * small ones, where a copy is quicker. vb_channel_send then returns when the peer has
- * the message; vb_channel_post, below, does not wait. The memory must stay mapped
- * until vb_region_close. A region that lies over another one is VB_ERR_INVALID.
+ * small ones (16 KiB by vb_channel_send, some hundred bytes by vb_channel_post), where a
+ * copy is quicker, and for more pieces than the device takes. vb_channel_send then waits
+ * until the message has been sent; vb_channel_post, below, does not. The memory must stay
+ * mapped until vb_region_close. A region that lies over another one is VB_ERR_INVALID.
  */
 int vb_region_open(struct vb_channel *channel, void *addr, size_t len, struct vb_region **region,
 		   struct vb_error *err);
@@ -147,7 +149,7 @@ void vb_region_close(struct vb_region *region);
 int64_t vb_channel_post(struct vb_channel *channel, const struct iovec *pieces, int count,
 			struct vb_error *err);
 
-/* Waits until the buffers of this and all earlier tickets are the caller's again. */
+/* Waits until the buffers of this and all earlier tickets are the caller's again. After VB_ERR_TIMEOUT they are not yet. */
 int vb_channel_wait(struct vb_channel *channel, int64_t ticket, struct vb_error *err);
 
 /* ---- Event loops ---- */

@@ -210,13 +210,17 @@ static int check_may_notify(struct vb_channel *ch, struct vb_error *err)
 /* A notice takes a credit, and the place of a message where it is one. */
 static int await_credit(struct vb_channel *ch, bool slot, struct vb_error *err)
 {
+	uint64_t deadline = vb__channel_patience(ch, true);
 	int rc;
 
 	while ((rc = check_may_notify(ch, err)) == 0) {
 		vb__outbox_push(ch);
 		if (ch->credits.held && (!slot || (ch->tx.free && !ch->outbox.slot)))
-			return 0;
-		vb__channel_wait(ch, ch->credits.held ? VB__NEWS_SENT : VB__NEWS_ROOM);
+			break;
+		rc = vb__channel_await(ch, ch->credits.held ? VB__NEWS_SENT : VB__NEWS_ROOM,
+				       deadline, "notify", err);
+		if (rc)
+			break;
 	}
 	return rc;
 }

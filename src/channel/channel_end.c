@@ -38,6 +38,7 @@ static int fail_untaken(struct vb_channel *ch, struct vb_error *err)
 				     .operation = "end the channel to",
 				     .object = ch->ep->peer,
 				     .cause = "the peer closed before it had taken all messages",
+				     .hint = "look there why: it ended early, or did not want them",
 			     });
 }
 
@@ -54,7 +55,8 @@ static int finish(struct vb_channel *ch, bool blocking, struct vb_error *err)
 		if (ch->failure.code)
 			return vb__fail_again(err, &ch->failure);
 		send_end(ch);
-		rc = vb__channel_await(ch, VB__NEWS_SENT | VB__NEWS_ROOM, deadline, err);
+		rc = vb__channel_await(ch, VB__NEWS_SENT | VB__NEWS_ROOM, deadline,
+				       "end the channel to", err);
 		if (rc)
 			return rc;
 	}
@@ -127,6 +129,8 @@ int vb_channel_try_close(struct vb_channel *ch, struct vb_error *err)
 	int rc;
 
 	vb__error_clear(err);
+	if (!ch)
+		return 0;
 	rc = vb__channel_try_close(ch, err);
 	if (rc == VB_ERR_AGAIN)
 		vb__error_clear(err);

@@ -354,6 +354,13 @@ static int arm_for(struct vb_channel *ch, unsigned news)
 	return news & VB__NEWS_SENT ? vb__ep_arm(ch->ep) : vb__ep_arm_for_arrivals(ch->ep);
 }
 
+/* Spinning does not look at the clock. */
+static bool is_far(const struct vb_channel *ch, uint64_t deadline_ns)
+{
+	return deadline_ns == UINT64_MAX ||
+	       vb__now_ns() + (uint64_t)ch->settings.spin_us * 1000 < deadline_ns;
+}
+
 static void wait_for(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)
 {
 	unsigned brought = vb__channel_progress(ch);
@@ -361,7 +368,7 @@ static void wait_for(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)
 	vb__packet_post_control(ch);
 	if (brought & news)
 		return;
-	if (news != VB__NEWS_STATE && spin(ch))
+	if (news != VB__NEWS_STATE && is_far(ch, deadline_ns) && spin(ch))
 		return;
 	if (ch->sleeper_for) {
 		if (news & ~ch->sleeper_for & VB__NEWS_SENT)
@@ -443,25 +450,30 @@ uint64_t vb__channel_patience(const struct vb_channel *ch, bool blocking)
 	return ch->timeout_ms ? vb__now_ns() + vb__ms(ch->timeout_ms) : UINT64_MAX;
 }
 
-static int fail_late(const struct vb_channel *ch, struct vb_error *err)
+static int fail_late(const struct vb_channel *ch, const char *operation, struct vb_error *err)
 {
 	vb__fail(err, &(struct vb__failure){
 			      .code = VB_ERR_TIMEOUT,
-			      .operation = "wait for",
+			      .operation = operation,
 			      .object = ch->ep->peer,
 			      .cause = "the peer is alive, but its program does not go on",
 		      });
-	vb__error_hint(err, "more than %u ms: see vb_channel_set_timeout", ch->timeout_ms);
+	vb__error_hint(err, "look at it: is it stopped, or busy? It was waited for %u ms",
+		       ch->timeout_ms);
 	return VB_ERR_TIMEOUT;
 }
 
 int vb__channel_await(struct vb_channel *ch, unsigned news, uint64_t deadline_ns,
-		      struct vb_error *err)
+		      const char *operation, struct vb_error *err)
 {
 	if (deadline_ns == VB__NOT_AT_ALL)
 		return vb__channel_would_block(ch, news) ? VB_ERR_AGAIN : 0;
-	if (deadline_ns != UINT64_MAX && vb__now_ns() >= deadline_ns)
-		return fail_late(ch, err);
+	if (deadline_ns != UINT64_MAX && vb__now_ns() >= deadline_ns) {
+		/* It may have come while we were asleep, or stopped ourselves. */
+		if (vb__channel_progress(ch) & (news | VB__NEWS_STATE))
+			return 0;
+		return fail_late(ch, operation, err);
+	}
 	wait_until(ch, news, deadline_ns);
 	return 0;
 }

@@ -92,6 +92,7 @@ static ssize_t give(struct vb_channel *ch, const void **message, struct vb_error
 					     .operation = "receive from",
 					     .object = ch->ep->peer,
 					     .cause = "messages in a packet make no sense",
+					     .hint = "the peer runs a broken or foreign program",
 				     });
 		return vb__fail_again(err, &ch->failure);
 	}
@@ -133,7 +134,7 @@ static ssize_t receive(struct vb_channel *ch, const void **message, bool blockin
 		if (rc)
 			return rc;
 		vb__outbox_push(ch);
-		rc = vb__channel_await(ch, VB__NEWS_RECEIVED, deadline, err);
+		rc = vb__channel_await(ch, VB__NEWS_RECEIVED, deadline, "receive from", err);
 		if (rc)
 			return rc;
 	}

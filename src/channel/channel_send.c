@@ -56,6 +56,7 @@ int vb__channel_check_peer_open(struct vb_channel *ch, struct vb_error *err)
 					     .operation = "send to",
 					     .object = ch->ep->peer,
 					     .cause = "the peer has closed the channel",
+					     .hint = "look there why: it wants no more",
 				     });
 	return ch->failure.code ? vb__fail_again(err, &ch->failure) : 0;
 }
@@ -135,7 +136,7 @@ static bool put_together(struct vb_channel *ch, const struct message *m)
 	if (!(ch->ep->caps & VB__CAP_SLOW_POST) ||
 	    vb__credits_used(&ch->credits) < vb__credits_half(&ch->credits))
 		return false;
-	if (!vb__flusher_ready(ch))
+	if (vb__flusher_ready(ch) != 0)
 		return false;
 	out->slot = vb__slot_take(&ch->tx);
 	if (!out->slot)
@@ -201,6 +202,8 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 		if (put_together(ch, m))
 			break;
 		vb__outbox_push(ch);
+		if (put_together(ch, m)) /* in the next one */
+			break;
 		if (has_room(ch)) {
 			rc = send_alone(ch, m, &lent);
 			if (rc)
@@ -210,7 +213,7 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 		if (!stalled && !ch->credits.held)
 			ch->counters.credit_stalls++;
 		stalled = true;
-		rc = vb__channel_await(ch, missing(ch), deadline, err);
+		rc = vb__channel_await(ch, missing(ch), deadline, "send to", err);
 		if (rc)
 			return rc;
 	}
@@ -222,11 +225,18 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 	return 0;
 }
 
-int vb__channel_wait_ticket(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
+int vb__channel_wait_ticket(struct vb_channel *ch, int64_t ticket, uint64_t deadline_ns,
+			    struct vb_error *err)
 {
+	int rc;
+
 	/* After a failure as well: what is posted comes back flushed. */
-	while (ch->done < ticket && (!ch->failure.code || ch->ep->outstanding))
-		vb__channel_wait(ch, VB__NEWS_SENT);
+	while (ch->done < ticket && (!ch->failure.code || ch->ep->outstanding)) {
+		rc = vb__channel_await(ch, VB__NEWS_SENT, deadline_ns, "wait for what was sent to",
+				       err);
+		if (rc)
+			return rc;
+	}
 	return ch->done_well >= ticket ? 0 : vb__fail_again(err, &ch->failure);
 }
 
@@ -243,7 +253,7 @@ static int64_t send_or_post(struct vb_channel *ch, struct message *m, struct vb_
 	vb__channel_lock(ch);
 	rc = send_message(ch, m, &ticket, err);
 	if (rc == 0 && ticket && !m->keep)
-		rc = vb__channel_wait_ticket(ch, ticket, err);
+		rc = vb__channel_wait_ticket(ch, ticket, UINT64_MAX, err);
 	if (rc == 0 && !ticket)
 		ticket = ch->done;
 	vb__channel_unlock(ch);
@@ -310,7 +320,7 @@ int vb_channel_wait(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
 		rc = vb__fail_invalid(err, "wait", "ticket %lld was never given",
 				      (long long)ticket);
 	else
-		rc = vb__channel_wait_ticket(ch, ticket, err);
+		rc = vb__channel_wait_ticket(ch, ticket, vb__channel_patience(ch, true), err);
 	vb__channel_unlock(ch);
 	return rc;
 }

@@ -212,9 +212,9 @@ bool vb__channel_would_block(struct vb_channel *ch, unsigned news);
 #define VB__NOT_AT_ALL 0
 uint64_t vb__channel_patience(const struct vb_channel *ch, bool blocking);
 
-/* Either of the two above: 0 to look again, VB_ERR_AGAIN, or VB_ERR_TIMEOUT after the deadline. */
+/* Either of the two above: 0 to look again, VB_ERR_AGAIN, or VB_ERR_TIMEOUT after the deadline, for this operation. */
 int vb__channel_await(struct vb_channel *ch, unsigned news, uint64_t deadline_ns,
-		      struct vb_error *err);
+		      const char *operation, struct vb_error *err);
 
 /* News that did not come from the fabric: wakes whoever waits for it. */
 void vb__channel_tell(struct vb_channel *ch, unsigned news);
@@ -229,7 +229,8 @@ int vb__channel_check_peer_open(struct vb_channel *ch, struct vb_error *err);
 int vb__channel_check_not_ended(struct vb_channel *ch, struct vb_error *err);
 
 /* Until the buffers of this and all earlier tickets are free. */
-int vb__channel_wait_ticket(struct vb_channel *ch, int64_t ticket, struct vb_error *err);
+int vb__channel_wait_ticket(struct vb_channel *ch, int64_t ticket, uint64_t deadline_ns,
+			    struct vb_error *err);
 
 /* ---- regions.c, grants.c, access.c, notices.c: lock held ---- */
 
@@ -301,9 +302,9 @@ void vb__inbox_empty(struct vb_channel *ch);
 void vb__outbox_push(struct vb_channel *ch);
 
 /* ---- flusher.c ---- */
-bool vb__flusher_ready(struct vb_channel *ch);	/* lock held; starts it, false if it cannot */
-void vb__flusher_wake(struct vb_channel *ch);	/* lock held */
-bool vb__flusher_attend(struct vb_channel *ch); /* lock held; from now on, false if it cannot */
-void vb__flusher_stop(struct vb_channel *ch);	/* lock not held */
+int vb__flusher_ready(struct vb_channel *ch);  /* lock held; starts it, or returns an errno */
+void vb__flusher_wake(struct vb_channel *ch);  /* lock held */
+int vb__flusher_attend(struct vb_channel *ch); /* lock held; from now on, or an errno */
+void vb__flusher_stop(struct vb_channel *ch);  /* lock not held */
 
 #endif

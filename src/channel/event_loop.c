@@ -29,12 +29,12 @@ static void clear(struct vb__loop *loop)
 		;
 }
 
-static int watch(const struct vb__loop *loop, int fd, struct vb_error *err)
+static int watch(const struct vb_channel *ch, int fd, struct vb_error *err)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-		return vb__fail_errno(err, errno, "epoll_ctl", NULL);
+	if (epoll_ctl(ch->loop.epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+		return vb__fail_errno(err, errno, "epoll_ctl", vb_channel_peer(ch));
 	return 0;
 }
 
@@ -48,11 +48,11 @@ static int make(struct vb__loop *loop, const struct vb_channel *ch, struct vb_er
 	loop->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (loop->wake < 0)
 		return vb__fail_errno(err, errno, "eventfd", vb_channel_peer(ch));
-	rc = watch(loop, loop->wake, err);
+	rc = watch(ch, loop->wake, err);
 	if (rc == 0)
-		rc = watch(loop, ch->ep->wait_fd, err);
+		rc = watch(ch, ch->ep->wait_fd, err);
 	if (rc == 0 && ch->ep->pool)
-		rc = watch(loop, ch->ep->pool->wait_fd, err);
+		rc = watch(ch, ch->ep->pool->wait_fd, err);
 	return rc;
 }
 

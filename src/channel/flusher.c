@@ -7,6 +7,7 @@
  * It exists only in channels that have put messages together or granted memory.
  */
 #include <signal.h>
+#include <string.h>
 #include <time.h>
 
 #include "channel/channel_state.h"
@@ -51,8 +52,8 @@ static void *flush(void *arg)
 	return NULL;
 }
 
-/* The application's signals are for its own threads. */
-static bool start(struct vb_channel *ch)
+/* The application's signals are for its own threads. Returns an errno. */
+static int start(struct vb_channel *ch)
 {
 	sigset_t all, before;
 	int rc;
@@ -61,16 +62,20 @@ static bool start(struct vb_channel *ch)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = pthread_create(&ch->flusher.thread, NULL, flush, ch);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc == 0;
+	return rc;
 }
 
-bool vb__flusher_ready(struct vb_channel *ch)
+int vb__flusher_ready(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
+	int errnum = f->running ? 0 : start(ch);
 
-	if (!f->running)
-		f->running = start(ch);
-	return f->running;
+	if (errnum)
+		vb__log(&ch->settings.log, VB_LOG_DEBUG,
+			"pthread_create for %s: %s; small messages go one by one", ch->ep->peer,
+			strerror(errnum));
+	f->running = !errnum;
+	return errnum;
 }
 
 void vb__flusher_wake(struct vb_channel *ch)
@@ -85,13 +90,15 @@ void vb__flusher_wake(struct vb_channel *ch)
 	}
 }
 
-bool vb__flusher_attend(struct vb_channel *ch)
+int vb__flusher_attend(struct vb_channel *ch)
 {
-	if (!vb__flusher_ready(ch))
-		return false;
+	int errnum = vb__flusher_ready(ch);
+
+	if (errnum)
+		return errnum;
 	ch->flusher.attends = true;
 	vb__flusher_wake(ch);
-	return true;
+	return 0;
 }
 
 void vb__flusher_stop(struct vb_channel *ch)

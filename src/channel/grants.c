@@ -123,9 +123,10 @@ void vb__grant_free(struct vb_grant *g)
 
 static int attend(struct vb_channel *ch, struct vb_error *err)
 {
-	if (!(ch->ep->caps & VB__CAP_ATTENDED) || vb__flusher_attend(ch))
-		return 0;
-	return vb__fail_errno(err, EAGAIN, "pthread_create", "for the peer's accesses");
+	int errnum = ch->ep->caps & VB__CAP_ATTENDED ? vb__flusher_attend(ch) : 0;
+
+	return errnum ? vb__fail_errno(err, errnum, "pthread_create", "for the peer's accesses")
+		      : 0;
 }
 
 static int grant(struct vb_region *region, size_t offset, size_t len, unsigned rights,

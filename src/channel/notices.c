@@ -36,7 +36,8 @@ static int next(struct vb_channel *ch, uint32_t *number, bool blocking, struct v
 		if (rc)
 			break;
 		vb__outbox_push(ch);
-		rc = vb__channel_await(ch, VB__NEWS_RECEIVED, deadline, err);
+		rc = vb__channel_await(ch, VB__NEWS_RECEIVED, deadline, "wait for a notice of",
+				       err);
 	}
 	if (rc == 0)
 		take(ch, number);

@@ -106,7 +106,7 @@ int vb_region_alloc(struct vb_channel *ch, size_t len, struct vb_region **region
 		mapped = rounded(len, (size_t)sysconf(_SC_PAGESIZE));
 		addr = mapped ? map(mapped, 0) : NULL;
 		if (!addr)
-			return vb__fail_errno(err, ENOMEM, "mmap", "region");
+			return vb__fail_errno(err, mapped ? errno : ENOMEM, "mmap", "region");
 		(void)madvise(addr, mapped, MADV_HUGEPAGE); /* where they are made on demand */
 	}
 	return open_region(ch, addr, len, mapped, region, err);
@@ -142,7 +142,7 @@ void vb_region_close(struct vb_region *region)
 		vb_revoke(region->grants);
 	ch = region->channel;
 	vb__channel_lock(ch);
-	vb__channel_wait_ticket(ch, ch->posted, NULL);
+	vb__channel_wait_ticket(ch, ch->posted, UINT64_MAX, NULL);
 	vb__access_finish(ch, ch->accesses.local, NULL);
 	for (at = &ch->regions; *at != region; at = &(*at)->next)
 		;

@@ -129,18 +129,30 @@ int vb__fail(struct vb_error *err, const struct vb__failure *f)
 	return f->code;
 }
 
+static const char *errno_hint(int errnum)
+{
+	switch (errnum) {
+	case EMFILE:
+		return "too many open files: raise `ulimit -n`";
+	case ENFILE:
+		return "the machine has too many open files: raise `sysctl fs.file-max`";
+	case ENOMEM:
+		return "there is no memory left: end something, or ask for less";
+	default:
+		return NULL;
+	}
+}
+
 int vb__fail_errno(struct vb_error *err, int errnum, const char *operation, const char *object)
 {
-	return vb__fail(err,
-			&(struct vb__failure){
-				.code = vb__err_from_errno(errnum),
-				.native_kind = VB_NATIVE_ERRNO,
-				.native = errnum,
-				.operation = operation,
-				.object = object,
-				.hint = errnum == EMFILE ? "too many open files: raise `ulimit -n`"
-							 : NULL,
-			});
+	return vb__fail(err, &(struct vb__failure){
+				     .code = vb__err_from_errno(errnum),
+				     .native_kind = VB_NATIVE_ERRNO,
+				     .native = errnum,
+				     .operation = operation,
+				     .object = object,
+				     .hint = errno_hint(errnum),
+			     });
 }
 
 int vb__fail_io(struct vb_error *err, int errnum, const char *operation, const char *object)

@@ -88,8 +88,10 @@ int vb__nl_ask(int protocol, struct vb__nl_request *request,
 
 	if (fd < 0)
 		return errno;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	errnum = converse(fd, request, each, arg);
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) != 0)
+		errnum = errno;
+	else
+		errnum = converse(fd, request, each, arg);
 	close(fd);
 	return errnum;
 }

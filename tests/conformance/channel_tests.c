@@ -633,53 +633,6 @@ static void loop_without_descriptors_client(struct side *side)
 	close_well(ch);
 }
 
-/* A peer that is there, but takes and says nothing until it is told to. */
-static void idle_server(struct side *side)
-{
-	struct vb_channel *ch = serve_one(side);
-	const void *message;
-
-	await_step(side, 0);
-	for (unsigned i = 0; recv_well(ch, &message) == 3000; i++)
-		CHECK(i < 100);
-	vb_channel_send(ch, "now", 3, NULL);
-	await_step(side, 1);
-	vb_channel_abort(ch);
-}
-
-static void expect_timeout(int64_t rc, const struct vb_error *err)
-{
-	CHECK_EQ(rc, VB_ERR_TIMEOUT);
-	CHECK_EQ(err->code, VB_ERR_TIMEOUT);
-	CHECK(strstr(err->cause, "its program does not go on"));
-}
-
-static void limited_client(struct side *side)
-{
-	struct vb_channel *ch = connect_there(side);
-	uint8_t buffer[3000] = { 0 };
-	const void *message;
-	struct vb_error err;
-	int rc;
-
-	vb_channel_set_timeout(ch, 50);
-	expect_timeout(vb_channel_recv(ch, &message, &err), &err);
-	while ((rc = vb_channel_send(ch, buffer, sizeof(buffer), &err)) == 0)
-		;
-	expect_timeout(rc, &err);
-	expect_timeout(vb_channel_post(ch, &(struct iovec){ buffer, 3000 }, 1, &err), &err);
-	signal_step(side, 0);
-	vb_channel_set_timeout(ch, 0);
-	CHECK_EQ(vb_channel_send(ch, buffer, 1, &err), 0); /* nothing is lost, and it goes on */
-	CHECK_EQ(recv_well(ch, &message), 3);
-	vb_channel_set_timeout(ch, 50);
-	while (vb_channel_send(ch, buffer, sizeof(buffer), NULL) == 0)
-		;
-	expect_timeout(vb_channel_finish(ch, &err), &err);
-	expect_timeout(vb_channel_close(ch, &err), &err);
-	signal_step(side, 1);
-}
-
 #define MANY 100
 
 /*
@@ -834,7 +787,6 @@ const struct test channel_tests[] = {
 	{ "event_loop_without_room_sleeps", busy_server, loop_without_room_client },
 	{ "event_loop_without_descriptors_is_told_so", busy_server,
 	  loop_without_descriptors_client },
-	{ "peer_that_does_not_go_on_is_waited_for_as_long_as_wanted", idle_server, limited_client },
 	{ "hundred_connections_to_one_listener", small_many_server, small_many_client },
 	{ "descriptors_are_given_back_after_each_connection", again_server, again_client },
 	{ "channel_and_listener_tell_what_was_chosen", describe_server, describe_client },

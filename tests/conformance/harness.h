@@ -50,14 +50,15 @@ struct test {
 };
 
 extern const struct test channel_tests[], end_tests[], stranger_tests[], fabric_tests[],
-	lend_tests[], memory_tests[], memory_bounds_tests[], memory_order_tests[], pass_tests[],
-	stream_tests[], stream_direct_tests[], stream_fault_tests[], transfer_tests[],
+	lend_tests[], limit_tests[], memory_tests[], memory_bounds_tests[], memory_order_tests[],
+	pass_tests[], stream_tests[], stream_direct_tests[], stream_fault_tests[], transfer_tests[],
 	failure_tests[], door_tests[], seal_tests[], pack_tests[], server_tests[],
 	server_trouble_tests[], dgram_tests[], dgram_stranger_tests[];
 
 /* Several threads on one object: with --threads only these, for the thread sanitizer. */
-extern const struct test thread_tests[], lend_thread_tests[], memory_thread_tests[],
-	stream_thread_tests[], crew_tests[], server_thread_tests[], dgram_thread_tests[];
+extern const struct test thread_tests[], lend_thread_tests[], limit_thread_tests[],
+	memory_thread_tests[], stream_thread_tests[], crew_tests[], server_thread_tests[],
+	dgram_thread_tests[];
 
 /* A failed check ends the process; the harness reports the test as failed. */
 #define CHECK(condition)                                              \

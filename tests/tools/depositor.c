@@ -55,6 +55,16 @@ static void put(struct depositor *d, uint64_t offset, size_t len)
 	printf("put %s\n", vb_err_name((enum vb_err)rc));
 }
 
+/* Nothing is sent along behind a text. */
+static int is_clean(const char *text)
+{
+	size_t len = strnlen(text, MESSAGE_BYTES - BODY_AT);
+
+	while (len < MESSAGE_BYTES - BODY_AT && !text[len])
+		len++;
+	return len == MESSAGE_BYTES - BODY_AT;
+}
+
 static void hear(struct depositor *d)
 {
 	const char *message;
@@ -66,7 +76,9 @@ static void hear(struct depositor *d)
 	}
 	if (*message == 'T')
 		memcpy(&d->token, message + BODY_AT, sizeof(d->token));
-	printf("%c%.256s\n", *message, *message == 'N' ? message + BODY_AT : "");
+	printf("%c%.256s%s\n", *message,
+	       *message == 'N' || *message == 'S' ? message + BODY_AT : "",
+	       strchr("NS", *message) && !is_clean(message + BODY_AT) ? " and more" : "");
 }
 
 static void do_step(struct depositor *d, const char *step)

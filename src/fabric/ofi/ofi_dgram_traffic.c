@@ -261,11 +261,11 @@ int ofi_dg_receive(struct vb__dg *base, struct vb__dg_arrival *arrival)
 
 /* ---- Sleeping ---- */
 
-static void wake_soon(struct ofi_dg *dg)
+static bool wake_soon(struct ofi_dg *dg)
 {
 	struct itimerspec soon = { .it_value = { .tv_nsec = ROOM_MS * 1000000L } };
 
-	timerfd_settime(dg->timer, 0, &soon, NULL);
+	return timerfd_settime(dg->timer, 0, &soon, NULL) == 0;
 }
 
 /* fi_trywait also takes back the signals of the queue, so it must be asked every time. */
@@ -278,10 +278,8 @@ int ofi_dg_arm(struct vb__dg *base, bool for_room)
 
 	while (read(dg->timer, &ticks, sizeof(ticks)) < 0 && errno == EINTR)
 		;
-	if (for_room) {
-		wake_soon(dg);
-		return base->down.code != VB_OK;
-	}
+	if (for_room)
+		return !wake_soon(dg) || base->down.code != VB_OK;
 	take_in(dg, false);
 	woken = vb__waiter_check(&dg->waiter, VB__READY_WAKE) & VB__READY_WAKE;
 	return woken || dg->count || base->down.code != VB_OK ||
