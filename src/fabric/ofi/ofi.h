@@ -53,6 +53,7 @@ struct ofi_pool {
 	struct fid_cq *cq;
 	struct vb__log log;
 	size_t room; /* bytes of a receive */
+	bool broken; /* a queue of it cannot be read */
 
 	pthread_mutex_t lock; /* for all of the above and what follows */
 	struct ofi_ep **members;

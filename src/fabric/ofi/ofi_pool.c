@@ -73,27 +73,6 @@ static void hand_over(struct ofi_pool *pool, uint64_t context, size_t len, int e
 		vb__waiter_wake(&ep->waiter);
 }
 
-static void take_completions(struct ofi_pool *pool, const struct ofi_ep *mine)
-{
-	struct fi_cq_data_entry entries[BATCH];
-	struct fi_cq_err_entry error;
-	ssize_t n;
-
-	for (;;) {
-		n = fi_cq_read(pool->cq, entries, BATCH);
-		for (ssize_t i = 0; i < n; i++)
-			hand_over(pool, (uintptr_t)entries[i].op_context, entries[i].len, 0, mine);
-		if (n == -FI_EAVAIL) {
-			error = (struct fi_cq_err_entry){ .err_data_size = 0 };
-			if (fi_cq_readerr(pool->cq, &error, 0) < 1)
-				return;
-			hand_over(pool, (uintptr_t)error.op_context, 0, error.err, mine);
-		} else if (n < BATCH) {
-			return;
-		}
-	}
-}
-
 static struct ofi_ep *member_of(struct ofi_pool *pool, const struct fid *fid)
 {
 	for (unsigned i = 0; i < pool->size; i++)
@@ -115,6 +94,43 @@ static void note_event(struct ofi_pool *pool, const struct fid *fid, uint32_t ev
 		ep->share.event_error = error;
 	if (ep != mine)
 		vb__waiter_wake(&ep->waiter);
+}
+
+/* A queue that cannot be read any more: nobody would hear of anything. */
+static void fail_all(struct ofi_pool *pool, ssize_t result, const char *call,
+		     const struct ofi_ep *mine)
+{
+	if (!pool->broken)
+		ofi_note(&pool->log, result, call, pool->info->fabric_attr->prov_name,
+			 "all connections that share it are lost");
+	pool->broken = true;
+	for (unsigned i = 0; i < pool->size; i++)
+		if (pool->members[i] && pool->members[i]->ep)
+			note_event(pool, &pool->members[i]->ep->fid, 0, (int)-result, mine);
+}
+
+static void take_completions(struct ofi_pool *pool, const struct ofi_ep *mine)
+{
+	struct fi_cq_data_entry entries[BATCH];
+	struct fi_cq_err_entry error;
+	ssize_t n;
+
+	for (;;) {
+		n = fi_cq_read(pool->cq, entries, BATCH);
+		for (ssize_t i = 0; i < n; i++)
+			hand_over(pool, (uintptr_t)entries[i].op_context, entries[i].len, 0, mine);
+		if (n == -FI_EAVAIL) {
+			error = (struct fi_cq_err_entry){ .err_data_size = 0 };
+			n = fi_cq_readerr(pool->cq, &error, 0);
+			if (n < 1)
+				break;
+			hand_over(pool, (uintptr_t)error.op_context, 0, error.err, mine);
+		} else if (n < BATCH) {
+			break;
+		}
+	}
+	if (n < 0 && n != -FI_EAGAIN)
+		fail_all(pool, n, "fi_cq_read", mine);
 }
 
 static void take_events(struct ofi_pool *pool, const struct ofi_ep *mine)
@@ -142,8 +158,7 @@ static void take_events(struct ofi_pool *pool, const struct ofi_ep *mine)
 		}
 	}
 	if (n < 0 && n != -FI_EAGAIN)
-		ofi_note(&pool->log, n, "fi_eq_read", pool->info->fabric_attr->prov_name,
-			 "who connects or leaves may go unnoticed");
+		fail_all(pool, n, "fi_eq_read", mine);
 }
 
 /*
