@@ -203,26 +203,28 @@ static void learn_why_flushed(struct ofi_ep *ep)
 	vb__ep_down_gone(&ep->base);
 }
 
+static void break_down(struct ofi_ep *ep, long result, const char *operation)
+{
+	ofi_fail(&ep->base.down, result, operation, ep->base.peer); /* unless it holds the first */
+	ep->base.state = VB__EP_DOWN;
+}
+
 static void on_error(struct ofi_ep *ep, const struct vb__completion *done, int fi_errnum)
 {
-	struct vb_error error = { .code = VB_OK };
-
-	if (fi_errnum == FI_ECANCELED) {
+	if (fi_errnum == FI_ECANCELED)
 		learn_why_flushed(ep);
-		return;
-	}
-	ofi_fail(&error, fi_errnum, done->kind == VB__OP_RECV ? "receive from" : "send to",
-		 ep->base.peer);
-	if (ep->base.down.code == VB_OK)
-		ep->base.down = error;
-	ep->base.state = VB__EP_DOWN;
+	else
+		break_down(ep, fi_errnum, done->kind == VB__OP_RECV ? "receive from" : "send to");
 }
 
 static int take_error(struct ofi_ep *ep, struct vb__completion *done)
 {
 	struct fi_cq_err_entry entry = { .err_data_size = 0 };
+	ssize_t n = fi_cq_readerr(ep->cq, &entry, 0);
 
-	if (fi_cq_readerr(ep->cq, &entry, 0) < 1)
+	if (n < 0 && n != -FI_EAGAIN)
+		break_down(ep, n, "fi_cq_readerr");
+	if (n < 1)
 		return 0;
 	*done = (struct vb__completion){ .status = ofi_code(entry.err) };
 	split_context(done, entry.op_context);
@@ -260,6 +262,8 @@ static int poll_own(struct ofi_ep *ep, struct vb__completion *done, int max)
 
 	if (n == -FI_EAVAIL)
 		return take_error(ep, done);
+	if (n < 0 && n != -FI_EAGAIN)
+		break_down(ep, n, "fi_cq_read");
 	if (n <= 0) {
 		if (vb__idle_enough(&ep->idle))
 			look_after(ep);
