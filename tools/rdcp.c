@@ -8,8 +8,8 @@
 #include "common/outcome.h"
 #include "common/trouble.h"
 #include "copy/copier.h"
-#include "copy/listed.h"
 #include "copy/copy_server.h"
+#include "copy/listed.h"
 
 /* Once something was not encrypted, all of it was not. */
 static void add_peer(struct ending *total, const struct ending *ending)

@@ -264,7 +264,8 @@ static void sleep_on_all(struct vb__perf_rig *rig, struct vb__pep *pep)
 	}
 	fds[n++] = (struct pollfd){ .fd = rig->talk->stop_fd, .events = POLLIN };
 	/* A word that nobody has taken yet keeps it readable. */
-	fds[n] = (struct pollfd){ .fd = rig->talk->quiet ? vb_channel_fd(rig->talk->channel, NULL) : -1,
+	fds[n] = (struct pollfd){ .fd = rig->talk->quiet ? vb_channel_fd(rig->talk->channel, NULL)
+							 : -1,
 				  .events = POLLIN };
 	if (poll(fds, n + 1, rig->awaits_ledger ? SLEEP_FOR_LEDGER_MS : SLEEP_MS) > 0 &&
 	    fds[n].revents)

@@ -194,8 +194,8 @@ static void await(struct vb_door *d, struct vb_session *inside, uint64_t deadlin
 
 	fds[n++] = (struct pollfd){ .fd = d->plan.stop_fd, .events = POLLIN };
 	if (inside)
-		fds[n++] =
-			(struct pollfd){ .fd = vb_channel_fd(inside->channel, NULL), .events = POLLIN };
+		fds[n++] = (struct pollfd){ .fd = vb_channel_fd(inside->channel, NULL),
+					    .events = POLLIN };
 	if (inside || d->guest_count < GUESTS_MAX)
 		fds[n++] = (struct pollfd){ .fd = vb_listener_fd(d->listener), .events = POLLIN };
 	for (unsigned i = 0; i < d->guest_count; i++) {

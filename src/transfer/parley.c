@@ -268,7 +268,8 @@ int vb__parley_open(struct vb_channel *channel, const struct vb__secret *secret,
 	vb__error_clear(err);
 	if (!p)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
-	rc = vb_channel_fd(channel, err); /* whoever waits on it later does not look whether there is one */
+	rc = vb_channel_fd(channel,
+			   err); /* whoever waits on it later does not look whether there is one */
 	if (rc < 0) {
 		free(p);
 		return rc;

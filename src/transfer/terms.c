@@ -140,7 +140,8 @@ static int connect_rail(struct vb_session *s, const struct vb__settings *setting
 			vb__connecting_leave(connecting);
 			return rc;
 		}
-	} while (!vb__connecting_await(connecting, s->plan.stop_fd, vb_channel_fd(s->channel, NULL)));
+	} while (!vb__connecting_await(connecting, s->plan.stop_fd,
+				       vb_channel_fd(s->channel, NULL)));
 	return vb__connecting_finish(connecting, -1, rail, err);
 }
 

@@ -2,6 +2,7 @@
 /* Limits in time: a peer that is alive, but whose program does not go on. */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <verbatim/memory.h>
@@ -108,6 +109,33 @@ static void limited_close_client(struct side *side)
 	signal_step(side, 0);
 }
 
+static double cpu_ms(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
+}
+
+/* By default; to poll is an option. */
+static void sleeping_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	const void *message;
+	struct vb_error err;
+	double before;
+
+	vb_channel_set_timeout(ch, 1000);
+	before = cpu_ms();
+	CHECK_EQ(vb_channel_recv(ch, &message, &err), VB_ERR_TIMEOUT);
+	while (vb_channel_send(ch, "unwanted", 8, NULL) == 0)
+		;
+	CHECK(cpu_ms() - before < 500); /* of two seconds */
+	signal_step(side, 0);
+	vb_channel_abort(ch);
+}
+
 static void late_server(struct side *side)
 {
 	struct vb_channel *ch = serve_one(side);
@@ -182,6 +210,7 @@ const struct test limit_tests[] = {
 	{ "peer_that_does_not_go_on_is_waited_for_as_long_as_wanted", idle_server, limited_client },
 	{ "peer_that_takes_nothing_is_left_when_it_is_time", unwilling_server,
 	  limited_close_client },
+	{ "waiting_takes_no_cpu", unwilling_server, sleeping_client },
 	{ "message_that_came_in_time_is_received_by_who_is_late", late_server, stopped_client },
 	{ NULL },
 };

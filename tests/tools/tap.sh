@@ -17,8 +17,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 unset VB_FABRIC VB_WIREUP VB_DEVICE LD_LIBRARY_PATH # meson test sets the last, to the build under test
-# Under a sanitizer what libfabric forgets is no leak of ours; who called it is seen in true stacks only, which take time by their depth.
-export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}fast_unwind_on_malloc=0:malloc_context_size=14
+# Under a sanitizer: what libfabric forgets is no leak of ours.
 export LSAN_OPTIONS=${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$here/libfabric.supp
 
 skip() { echo "$*"; exit 77; }
