@@ -76,8 +76,10 @@ const struct vb_token *vb_grant_token(const struct vb_grant *grant);
 /*
  * Takes the rights back: when it returns, nothing of the peer's reaches this
  * memory any more. Over libfabric an access that has begun cannot be stopped: it
- * is waited for, a second at most. Frees the grant. vb_region_close and the end
- * of the channel revoke what is left. NULL is fine.
+ * is waited for, and if the peer's program is stopped just then, so that it is not
+ * over within the peer time-out, the channel is ended (VB_ERR_LOST). Frees the
+ * grant. vb_region_close and the end of the channel revoke what is left. NULL is
+ * fine.
  */
 void vb_revoke(struct vb_grant *grant);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "channel/channel_state.h"
+#include "channel/inside.h"
 #include "wire/token.h"
 
 static const struct {
@@ -295,14 +296,28 @@ static size_t slice(const struct checked *c, struct cursor *from, size_t limit, 
 	return len;
 }
 
+/*
+ * The most that one operation is for. What cannot be stopped once it has begun, where the fabric moves the bytes
+ * itself, is kept short: who takes memory back waits for it.
+ */
+#define UNSTOPPABLE_BYTES (16u << 20)
+
+static size_t most_at_once(const struct vb_channel *ch)
+{
+	bool unstoppable = ch->ep->caps & VB__CAP_ATTENDED && ch->ep->max_bytes > UNSTOPPABLE_BYTES;
+
+	return unstoppable ? UNSTOPPABLE_BYTES : ch->ep->max_bytes;
+}
+
 /* Lock held. In several operations if it is larger than one can be; a notice comes with the last. */
 static int64_t start(struct vb_channel *ch, const struct checked *c, struct vb_error *err)
 {
-	bool notify = c->access->kind == VB_PUT_NOTIFY, whole = c->len <= ch->ep->max_bytes;
+	bool notify = c->access->kind == VB_PUT_NOTIFY, whole;
+	size_t most = most_at_once(ch), left = c->len, len;
 	struct vb__sge sge[VB__SGE_MAX];
 	struct vb__op op = {
 		.kind = kinds[c->access->kind].op,
-		.sge = whole ? c->sge : sge,
+		.sge = c->sge,
 		.sge_count = c->count,
 		.remote_addr = c->token.addr + c->access->offset,
 		.remote_key = c->token.key,
@@ -310,16 +325,18 @@ static int64_t start(struct vb_channel *ch, const struct checked *c, struct vb_e
 		.compare = c->access->expected,
 	};
 	struct cursor at = { .piece = 0 };
-	size_t left = c->len, len;
 	int64_t handle;
 
 	if (!left && !notify)
 		return ch->accesses.posted;
+	whole = left <= most;
+	if (!whole)
+		op.sge = sge;
 	do {
 		handle = notify ? check_may_notify(ch, err) : vb__channel_check_peer_open(ch, err);
 		if (handle)
 			break;
-		len = whole ? left : slice(c, &at, ch->ep->max_bytes, sge, &op.sge_count);
+		len = whole ? left : slice(c, &at, most, sge, &op.sge_count);
 		left -= len;
 		ch->accesses.of_peer = true;
 		handle = notify && !left ? start_notify(ch, &op, c->access->number, err)
@@ -327,6 +344,27 @@ static int64_t start(struct vb_channel *ch, const struct checked *c, struct vb_e
 		op.remote_addr += len;
 	} while (left && handle >= 0);
 	return handle;
+}
+
+/*
+ * Where accesses go on only while somebody polls, the owner must be able to ask whether one is under way, at any
+ * time. So the first one is announced, and from then on somebody here always polls. Lock held.
+ */
+static int announce(struct vb_channel *ch, struct vb_error *err)
+{
+	int errnum;
+
+	if (!(ch->ep->caps & VB__CAP_ATTENDED))
+		return 0;
+	errnum = vb__flusher_stand_in(ch);
+	if (errnum)
+		return vb__fail_errno(err, errnum, "pthread_create", "for accesses");
+	while (!ch->accessing && !ch->failure.code) {
+		ch->accessing = vb__packet_post_accessing(ch);
+		if (!ch->accessing && !ch->failure.code)
+			vb__channel_wait(ch, VB__NEWS_SENT);
+	}
+	return ch->failure.code ? vb__fail_again(err, &ch->failure) : 0;
 }
 
 /* ---- One at a time ---- */
@@ -343,6 +381,8 @@ static int do_access(struct vb_channel *ch, const struct vb_access *access, stru
 		return rc;
 	vb__channel_lock(ch);
 	rc = gather(&c, ch, true, err);
+	if (rc == 0)
+		rc = announce(ch, err);
 	if (rc == 0) {
 		handle = start(ch, &c, err);
 		/* If it failed, parts of it may be under way, and the memory is the caller's again. */
@@ -434,6 +474,12 @@ int vb_compare_swap(struct vb_channel *ch, const struct vb_token *token, uint64_
 int64_t vb_access_post(struct vb_channel *ch, const struct vb_access *accesses, int count,
 		       struct vb_error *err)
 {
+	return vb__access_post(ch, accesses, count, false, err);
+}
+
+int64_t vb__access_post(struct vb_channel *ch, const struct vb_access *accesses, int count,
+			bool attended, struct vb_error *err)
+{
 	struct checked c;
 	int64_t handle = 0;
 	int rc = 0;
@@ -447,6 +493,8 @@ int64_t vb_access_post(struct vb_channel *ch, const struct vb_access *accesses, 
 			break;
 		vb__channel_lock(ch);
 		rc = gather(&c, ch, false, err);
+		if (rc == 0 && !attended)
+			rc = announce(ch, err);
 		if (rc == 0)
 			handle = start(ch, &c, err);
 		vb__channel_unlock(ch);

@@ -101,6 +101,11 @@ static unsigned on_control(struct vb_channel *ch, enum vb__packet_kind kind)
 			return violated(ch, "a second notice of closing came");
 		ch->peer_closing = true;
 		return VB__NEWS_ROOM | VB__NEWS_RECEIVED;
+	case VB__PACKET_ACCESSING:
+		if (ch->peer_accesses || !(ch->ep->caps & VB__CAP_ATTENDED))
+			return violated(ch, "a notice of accesses came that was not allowed");
+		ch->peer_accesses = true;
+		return 0;
 	default: /* CREDIT */
 		ch->credits.seen++;
 		return 0;
@@ -395,7 +400,7 @@ static bool is_urgent(const struct vb_channel *ch, unsigned news)
 	       (news & VB__NEWS_RECEIVED && (ch->notices.count || ch->inbox.count));
 }
 
-static void wait_until(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)
+void vb__channel_wait_until(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)
 {
 	bool sent = news & VB__NEWS_SENT, sender = is_urgent(ch, news);
 
@@ -410,7 +415,7 @@ static void wait_until(struct vb_channel *ch, unsigned news, uint64_t deadline_n
 
 void vb__channel_wait(struct vb_channel *ch, unsigned news)
 {
-	wait_until(ch, news, UINT64_MAX);
+	vb__channel_wait_until(ch, news, UINT64_MAX);
 }
 
 /*
@@ -474,6 +479,6 @@ int vb__channel_await(struct vb_channel *ch, unsigned news, uint64_t deadline_ns
 			return 0;
 		return fail_late(ch, operation, err);
 	}
-	wait_until(ch, news, deadline_ns);
+	vb__channel_wait_until(ch, news, deadline_ns);
 	return 0;
 }

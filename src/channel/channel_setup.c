@@ -8,7 +8,9 @@
 #include "channel/channel_state.h"
 #include "core/condition.h"
 
-#define CONTROL_SLOTS VB__CREDIT_RESERVE
+/* Beyond those of the credits: one ACCESSING, where the fabric has it. */
+#define RESERVE (VB__CREDIT_RESERVE + 1u)
+#define CONTROL_SLOTS RESERVE
 #define PIECES 8u
 
 struct vb__ep_attr vb__channel_ep_attr(const struct vb__settings *settings)
@@ -16,7 +18,7 @@ struct vb__ep_attr vb__channel_ep_attr(const struct vb__settings *settings)
 	return (struct vb__ep_attr){
 		/* One slot more for the outbox. */
 		.send_depth = settings->depth + 1 + CONTROL_SLOTS + VB__ACCESS_DEPTH,
-		.recv_depth = settings->depth + VB__CREDIT_RESERVE,
+		.recv_depth = settings->depth + RESERVE,
 		.sge = PIECES,
 		.settings = settings,
 	};
@@ -26,7 +28,7 @@ struct vb__ep_attr vb__channel_ep_attr(const struct vb__settings *settings)
 static unsigned possible_depth(const struct vb__ep *ep, unsigned wished)
 {
 	unsigned by_sends = ep->send_depth - 1 - CONTROL_SLOTS - 1; /* one for an access */
-	unsigned by_receives = ep->recv_depth - VB__CREDIT_RESERVE;
+	unsigned by_receives = ep->recv_depth - RESERVE;
 	unsigned depth = by_sends < by_receives ? by_sends : by_receives;
 
 	return depth < wished ? depth : wished;
@@ -34,8 +36,8 @@ static unsigned possible_depth(const struct vb__ep *ep, unsigned wished)
 
 static int check_endpoint(const struct vb__ep *ep, struct vb_error *err)
 {
-	if (ep->send_depth > 2 + CONTROL_SLOTS && ep->recv_depth > VB__CREDIT_RESERVE &&
-	    ep->sge >= 2 && ep->max_bytes > VB__PACKET_TRAILER)
+	if (ep->send_depth > 2 + CONTROL_SLOTS && ep->recv_depth > RESERVE && ep->sge >= 2 &&
+	    ep->max_bytes > VB__PACKET_TRAILER)
 		return 0;
 	return vb__fail(err, &(struct vb__failure){
 				     .code = VB_ERR_UNSUPPORTED,
@@ -56,6 +58,7 @@ int vb__channel_open_sends(struct vb_channel *ch, struct vb_error *err)
 static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *err)
 {
 	size_t in = ch->settings.traffic == VB__TRAFFIC_OUT ? 0 : ch->max_message;
+	unsigned reserve = ch->ep->caps & VB__CAP_ATTENDED ? RESERVE : VB__CREDIT_RESERVE;
 	int rc;
 
 	ch->inbox.ring = calloc(depth, sizeof(*ch->inbox.ring));
@@ -66,7 +69,7 @@ static int open_memory(struct vb_channel *ch, unsigned depth, struct vb_error *e
 	if (rc || ch->ep->pool)
 		return rc;
 	/* One more than is posted, for the message that the user looks at. */
-	rc = vb__slots_open(&ch->rx, ch->ep, depth + VB__CREDIT_RESERVE + 1, in, err);
+	rc = vb__slots_open(&ch->rx, ch->ep, depth + reserve + 1, in, err);
 	return rc ? rc : vb__channel_open_sends(ch, err);
 }
 
@@ -119,7 +122,7 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	ch->accesses.posted = ch->accesses.done = ch->accesses.done_well = 1;
 	pthread_mutex_init(&ch->lock, NULL);
 	vb__cond_init(&ch->changed);
-	pthread_cond_init(&ch->flusher.wanted, NULL);
+	vb__cond_init(&ch->flusher.wanted);
 	rc = check_endpoint(ep, err);
 	if (rc)
 		goto undo;

@@ -68,13 +68,14 @@ struct vb__loop {
 
 /*
  * A thread for fabrics that post slowly: sends the outbox if nobody else does.
- * It also attends to the peer's accesses where the fabric does not by itself.
+ * It also polls for accesses where the fabric needs that.
  */
 struct vb__flusher {
 	pthread_t thread;
 	pthread_cond_t wanted;
 	bool running, idle, stop;
-	bool attends;
+	bool attends;		/* to the peer's accesses, all the time */
+	bool stands_in, in_use; /* for our own, while nobody else polls; were there any lately? */
 };
 
 /* Accesses to the peer's memory that are under way. Handles count them. */
@@ -141,6 +142,9 @@ struct vb_channel {
 	bool closing_sent;
 	bool peer_closing; /* the peer receives no more */
 
+	/* Where the fabric does not say what is under way (VB__CAP_ATTENDED): has there been any access? */
+	bool accessing, peer_accesses;
+
 	struct vb_counters counters;
 };
 
@@ -204,6 +208,7 @@ unsigned vb__channel_progress(struct vb_channel *ch);
  * SENT or ROOM is a sender's waiting: it returns all credits first.
  */
 void vb__channel_wait(struct vb_channel *ch, unsigned news);
+void vb__channel_wait_until(struct vb_channel *ch, unsigned news, uint64_t deadline_ns);
 
 /* For non-blocking calls that want such news: true if it is time to wait on the descriptor. */
 bool vb__channel_would_block(struct vb_channel *ch, unsigned news);
@@ -292,6 +297,9 @@ int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__pac
 /* Sends what takes no credit and is due: returned credits, confirmation, notice of closing. */
 void vb__packet_post_control(struct vb_channel *ch);
 
+/* Tells the peer of the first access to its memory; false if there is no slot for it now. */
+bool vb__packet_post_accessing(struct vb_channel *ch);
+
 /* The message given out last is not looked at any more; its slot goes back. */
 void vb__inbox_release(struct vb_channel *ch);
 
@@ -302,9 +310,10 @@ void vb__inbox_empty(struct vb_channel *ch);
 void vb__outbox_push(struct vb_channel *ch);
 
 /* ---- flusher.c ---- */
-int vb__flusher_ready(struct vb_channel *ch);  /* lock held; starts it, or returns an errno */
-void vb__flusher_wake(struct vb_channel *ch);  /* lock held */
-int vb__flusher_attend(struct vb_channel *ch); /* lock held; from now on, or an errno */
-void vb__flusher_stop(struct vb_channel *ch);  /* lock not held */
+int vb__flusher_ready(struct vb_channel *ch);	 /* lock held; starts it, or returns an errno */
+void vb__flusher_wake(struct vb_channel *ch);	 /* lock held */
+int vb__flusher_attend(struct vb_channel *ch);	 /* lock held; from now on, or an errno */
+int vb__flusher_stand_in(struct vb_channel *ch); /* lock held; with each access, or an errno */
+void vb__flusher_stop(struct vb_channel *ch);	 /* lock not held */
 
 #endif

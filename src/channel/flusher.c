@@ -3,17 +3,22 @@
  * Where posting is a system call, small messages are put together while
  * earlier ones are under way. The application may go away to do something
  * else just then; this thread sees to it that nothing stays behind. And where
- * the peer's accesses to our memory need somebody here who polls, it is the one.
- * It exists only in channels that have put messages together or granted memory.
+ * accesses to memory need somebody who polls, at both ends, it is the one: for
+ * the peer's all the time, for our own while nobody else does. It exists only in
+ * channels that have put messages together, granted memory or accessed some.
  */
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "channel/channel_state.h"
+#include "core/condition.h"
 
 /* How long a message that is not alone may wait for company. */
 #define PATIENCE_NS 50000
+
+/* Who goes on accessing memory polls by itself, and would only be disturbed. */
+#define STEP_BACK_MS 10u
 
 static void wait_for_room(struct vb_channel *ch)
 {
@@ -25,6 +30,28 @@ static void wait_for_room(struct vb_channel *ch)
 	}
 }
 
+static void be_idle(struct vb_channel *ch, uint64_t until_ns)
+{
+	ch->flusher.idle = true;
+	vb__cond_wait(&ch->flusher.wanted, &ch->lock, until_ns);
+	ch->flusher.idle = false;
+}
+
+/* There is nothing to be sent. */
+static void look_after_accesses(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+	bool in_use = f->in_use;
+
+	f->in_use = false;
+	if (ch->failure.code || (!f->attends && !f->stands_in))
+		be_idle(ch, UINT64_MAX);
+	else if (!f->attends && in_use)
+		be_idle(ch, vb__now_ns() + vb__ms(STEP_BACK_MS));
+	else
+		vb__channel_wait(ch, 0);
+}
+
 static void *flush(void *arg)
 {
 	const struct timespec patience = { .tv_nsec = PATIENCE_NS };
@@ -33,14 +60,8 @@ static void *flush(void *arg)
 
 	vb__channel_lock(ch);
 	while (!f->stop) {
-		if (!ch->outbox.slot && !ch->failure.code && f->attends) {
-			vb__channel_wait(ch, 0);
-			continue;
-		}
 		if (!ch->outbox.slot || ch->failure.code) {
-			f->idle = true;
-			pthread_cond_wait(&f->wanted, &ch->lock);
-			f->idle = false;
+			look_after_accesses(ch);
 			continue;
 		}
 		vb__channel_unlock(ch);
@@ -85,7 +106,7 @@ void vb__flusher_wake(struct vb_channel *ch)
 	if (f->idle) {
 		f->idle = false;
 		pthread_cond_signal(&f->wanted);
-	} else if (f->attends) {
+	} else if (f->attends || f->stands_in) {
 		vb__channel_tell(ch, VB__NEWS_STATE); /* it waits as all the others do */
 	}
 }
@@ -98,6 +119,21 @@ int vb__flusher_attend(struct vb_channel *ch)
 		return errnum;
 	ch->flusher.attends = true;
 	vb__flusher_wake(ch);
+	return 0;
+}
+
+int vb__flusher_stand_in(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+	int errnum = f->stands_in ? 0 : vb__flusher_ready(ch);
+
+	if (errnum)
+		return errnum;
+	f->in_use = true;
+	if (!f->stands_in) {
+		f->stands_in = true;
+		vb__flusher_wake(ch);
+	}
 	return 0;
 }
 

@@ -7,15 +7,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "channel/channel_state.h"
 #include "channel/inside.h"
 #include "core/clock.h"
 #include "wire/token.h"
-
-/* How long an access that has begun may take to end. */
-#define BEGUN_MS 1000u
 
 struct vb_grant {
 	struct vb_grant *next; /* of its region */
@@ -175,26 +171,41 @@ const struct vb_token *vb_grant_token(const struct vb_grant *g)
 	return &g->token;
 }
 
+static void fail_unanswered(struct vb_channel *ch)
+{
+	vb__channel_fail(ch,
+			 &(struct vb__failure){
+				 .code = VB_ERR_LOST,
+				 .operation = "take memory back from",
+				 .object = ch->ep->peer,
+				 .cause = "it does not say that its accesses are over, and they "
+					  "can be stopped by ending the connection only",
+				 .hint = "is its program stopped (SIGSTOP, a debugger)?",
+			 });
+}
+
 /*
- * Where the provider moves the bytes, one access may have begun, and goes on though the key is gone. An empty
- * write is answered in order behind that one, by a peer who is inside a call. One who is not has nothing under way
- * but what it has posted and left to itself: for that we do not wait for ever.
+ * Where the provider moves the bytes, one access may have begun, and goes on though the key is gone. A peer that has
+ * ever accessed memory polls ever after: an empty write is answered in order behind that one. If it is not, the
+ * memory is safe only without the connection.
  */
 static void await_begun(struct vb_channel *ch)
 {
-	uint64_t deadline = vb__now_ns() + vb__ms(BEGUN_MS);
+	uint64_t deadline = vb__now_ns() + vb__ms(ch->settings.peer_timeout_ms);
 	struct vb__op op = { .kind = VB__OP_WRITE };
-	int64_t handle;
+	const struct vb__accesses *a = &ch->accesses;
+	int64_t handle = 0;
 
-	if (ch->accesses.posted - ch->accesses.done >= ch->accesses.limit)
-		return; /* so many were not answered */
-	handle = vb__access_start(ch, &op, NULL);
-	while (handle > 0 && ch->accesses.done < handle && !ch->failure.code &&
-	       vb__now_ns() < deadline) {
-		vb__channel_progress(ch);
-		vb__channel_unlock(ch);
-		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
-		vb__channel_lock(ch);
+	vb__channel_progress(ch); /* an announcement comes before the access */
+	if (!ch->peer_accesses)
+		return;
+	while (!ch->failure.code && (!handle || a->done < handle)) {
+		if (!handle && a->posted - a->done < a->limit)
+			handle = vb__access_start(ch, &op, NULL);
+		else if (vb__now_ns() < deadline)
+			vb__channel_wait_until(ch, VB__NEWS_SENT, deadline);
+		else
+			fail_unanswered(ch);
 	}
 }
 

@@ -96,6 +96,10 @@ bool vb__channel_tend(struct vb_channel *channel);
 int vb__grant_attended(struct vb_region *region, size_t offset, size_t len, unsigned rights,
 		       struct vb_grant **grant, struct vb_error *err);
 
+/* As vb_access_post; `attended` says that the memory is of the one or the other sort. */
+int64_t vb__access_post(struct vb_channel *channel, const struct vb_access *accesses, int count,
+			bool attended, struct vb_error *err);
+
 /* Lets the peer write this memory by the token, until it is covered. Here, too, somebody must be inside a call. */
 struct vb__mr;
 int vb__channel_expose(struct vb_channel *channel, void *addr, size_t len, struct vb_token *token,

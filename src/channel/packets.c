@@ -93,6 +93,11 @@ void vb__packet_post_control(struct vb_channel *ch)
 		vb__credits_sent(&ch->credits, owed);
 }
 
+bool vb__packet_post_accessing(struct vb_channel *ch)
+{
+	return post_control(ch, VB__PACKET_ACCESSING);
+}
+
 void vb__outbox_push(struct vb_channel *ch)
 {
 	struct vb__outbox *out = &ch->outbox;

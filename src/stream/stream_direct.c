@@ -129,7 +129,7 @@ ssize_t vb__stream_place(struct vb_stream *s, const void *data, size_t len)
 		.pieces = &piece,
 		.count = 1,
 	};
-	int64_t handle = vb_access_post(s->channel, &access, 1, &s->send_failure);
+	int64_t handle = vb__access_post(s->channel, &access, 1, true, &s->send_failure);
 
 	if (handle == VB_ERR_INVALID || handle == VB_ERR_REMOTE_ACCESS)
 		vb__stream_violated(s, "where it wants data there is no place for it");

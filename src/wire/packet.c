@@ -46,7 +46,7 @@ bool vb__packet_decode(struct vb__packet *packet, const uint8_t *from, size_t re
 		return false;
 	if (packet->kind == VB__PACKET_DATA)
 		return data_makes_sense(packet);
-	return packet->kind >= VB__PACKET_END && packet->kind <= VB__PACKET_CLOSING &&
+	return packet->kind >= VB__PACKET_END && packet->kind <= VB__PACKET_ACCESSING &&
 	       !packet->payload && !packet->messages && !packet->flags;
 }
 

@@ -16,11 +16,12 @@
 #define VB__FRAME_HEADER 8u /* and frames start at multiples of 8 */
 
 enum vb__packet_kind {
-	VB__PACKET_DATA = 1,	 /* messages; takes a credit */
-	VB__PACKET_END = 2,	 /* nothing more will be sent; takes a credit */
-	VB__PACKET_CREDIT = 3,	 /* only returns credits, as any packet may */
-	VB__PACKET_END_SEEN = 4, /* your END has arrived; at most one */
-	VB__PACKET_CLOSING = 5,	 /* nothing more will be received; at most one */
+	VB__PACKET_DATA = 1,	  /* messages; takes a credit */
+	VB__PACKET_END = 2,	  /* nothing more will be sent; takes a credit */
+	VB__PACKET_CREDIT = 3,	  /* only returns credits, as any packet may */
+	VB__PACKET_END_SEEN = 4,  /* your END has arrived; at most one */
+	VB__PACKET_CLOSING = 5,	  /* nothing more will be received; at most one */
+	VB__PACKET_ACCESSING = 6, /* from now on your memory is accessed; at most one */
 };
 
 enum vb__packet_flag {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One-sided memory's bounds: what was not granted, or not any more, cannot be reached. */
 #include <signal.h>
+#include <sys/mman.h>
 
 #include "channel/channel_state.h"
+#include "core/clock.h"
 #ifdef VB_HAVE_VERBS
 #include "fabric/verbs/verbs.h"
 #endif
@@ -198,6 +200,136 @@ static void revoked_window_server(struct side *side)
 }
 #endif
 
+/* ---- Taken back while an access is under way ---- */
+
+#define LARGE (64u * KIB * KIB)
+#define SEED 0xaa
+
+static size_t written(const struct vb_region *region)
+{
+	const volatile uint8_t *at = vb_region_addr(region);
+	size_t count = 0;
+
+	for (size_t i = 0; i < LARGE; i += 4 * KIB)
+		count += at[i] == SEED;
+	return count;
+}
+
+/* The first bytes are there: the rest is on its way, or everything has come already. */
+static struct vb_region *lend_until_it_is_used(struct vb_channel *ch, struct vb_grant **grant)
+{
+	struct vb_region *region = alloc_well(ch, LARGE);
+
+	*grant = grant_and_tell(ch, region, 0, LARGE, VB_RIGHT_WRITE);
+	while (!written(region))
+		sleep_ms(1);
+	return region;
+}
+
+/* The client has posted and gone away. */
+static void underway_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_grant *grant;
+	struct vb_region *region = lend_until_it_is_used(ch, &grant);
+
+	vb_revoke(grant);
+	memset(vb_region_addr(region), 0x55, LARGE);
+	signal_step(side, 0);
+	CHECK(await_end(ch) < 0);
+	CHECK_EQ(written(region), 0);
+	vb_region_close(region);
+	vb_channel_abort(ch);
+}
+
+static void posting_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	struct vb_region *region = alloc_well(ch, LARGE);
+	struct iovec piece = { .iov_base = vb_region_addr(region), .iov_len = LARGE };
+	struct vb_access put = { .kind = VB_PUT, .token = &token, .pieces = &piece, .count = 1 };
+	struct vb_error err;
+	int64_t handle;
+
+	memset(vb_region_addr(region), SEED, LARGE);
+	handle = vb_access_post(ch, &put, 1, &err);
+	CHECK(handle > 0);
+	await_step(side, 0);
+	sleep_ms(100); /* as long as it likes to be away */
+	(void)vb_access_wait(ch, handle, &err);
+	vb_channel_abort(ch);
+}
+
+/* The client is stopped, and may stay so for longer than the peer time-out. */
+static void stopping_server(struct side *side)
+{
+	struct vb_channel *ch;
+	struct vb_region *region;
+	struct vb_grant *grant;
+	struct vb_error err;
+	uint8_t *addr, *next;
+
+	side->options.peer_timeout_ms = 1000;
+	ch = serve_one(side);
+	region = lend_until_it_is_used(ch, &grant);
+	kill(side->shared->client, SIGSTOP);
+	addr = vb_region_addr(region);
+	vb_region_close(region);
+	next = mmap(addr, LARGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	CHECK(next == addr);
+	kill(side->shared->client, SIGCONT);
+	if (vb_channel_send(ch, "go on", 5, &err) != 0)
+		CHECK_EQ(err.code, VB_ERR_LOST);
+	while (vb_channel_recv(ch, &(const void *){ NULL }, NULL) >= 0)
+		;
+	for (size_t i = 0; i < LARGE; i += 4 * KIB)
+		CHECK_EQ(next[i], 0);
+	vb_channel_abort(ch);
+}
+
+static void putting_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	uint8_t *data = malloc(LARGE);
+	struct vb_error err;
+
+	memset(data, SEED, LARGE);
+	while (vb_put(ch, &token, 0, data, LARGE, &err) == 0)
+		;
+	free(data);
+	vb_channel_abort(ch);
+}
+
+/* Who was granted memory and does not care is waited for by nobody. */
+static void idle_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, 64 * KIB);
+	uint64_t before;
+
+	grant_and_tell(ch, region, 0, KIB, VB_RIGHT_WRITE);
+	before = vb__now_ns();
+	for (unsigned i = 0; i < 100; i++)
+		vb_revoke(grant_well(region, 0, KIB, VB_RIGHT_WRITE));
+	vb_region_close(region);
+	CHECK(vb__now_ns() - before < vb__ms(5000)); /* a hundred seconds, if it were */
+	signal_step(side, 0);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void idle_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+
+	token_well(ch);
+	await_step(side, 0);
+	close_well(ch);
+}
+
 /* ---- The owner dies ---- */
 
 static void dying_server(struct side *side)
@@ -232,6 +364,11 @@ const struct test memory_bounds_tests[] = {
 	{ "memory_behind_the_grant_cannot_be_written", forged_server, longer_client },
 	{ "memory_behind_the_grant_cannot_be_read", forged_server, reading_client },
 	{ "many_grants_are_given_and_taken", many_server, many_client },
+	{ "nothing_is_written_after_the_revoke_by_a_peer_that_is_elsewhere", underway_server,
+	  posting_client },
+	{ "nothing_is_written_after_the_close_by_a_peer_that_is_stopped", stopping_server,
+	  putting_client },
+	{ "revoking_what_was_never_used_takes_no_time", idle_server, idle_client },
 	{ "dead_owner_is_noticed", dying_server, survivor_client, .server_fate = DIES },
 #ifdef VB_HAVE_VERBS
 	{ "windows_are_bound_and_unbound", windows_server, many_client, .only = "verbs" },

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!vb__packet_decode(&packet, data, size))
 		return 0;
 	HOLDS(size >= VB__PACKET_TRAILER && packet.payload == size - VB__PACKET_TRAILER);
-	HOLDS(packet.kind >= VB__PACKET_DATA && packet.kind <= VB__PACKET_CLOSING);
+	HOLDS(packet.kind >= VB__PACKET_DATA && packet.kind <= VB__PACKET_ACCESSING);
 	HOLDS(packet.kind == VB__PACKET_DATA
 		      ? packet.messages > 0
 		      : !packet.messages && !packet.payload && !packet.flags);

@@ -41,6 +41,7 @@ static void packet_comes_back_as_it_was_encoded(void **state)
 		{ VB__PACKET_CREDIT, 0, 2, 0, 0, UINT32_MAX - 1 },
 		{ VB__PACKET_END_SEEN, 0, 3, 0, 0, 3 },
 		{ VB__PACKET_CLOSING, 0, 65535, 0, 0, 0x80000000 },
+		{ VB__PACKET_ACCESSING, 0, 0, 0, 0, 1 },
 	};
 
 	(void)state;
@@ -124,6 +125,7 @@ static bool is_legal(unsigned kind, unsigned flags, uint32_t messages, uint32_t 
 	case VB__PACKET_CREDIT:
 	case VB__PACKET_END_SEEN:
 	case VB__PACKET_CLOSING:
+	case VB__PACKET_ACCESSING:
 		return !flags && !messages && !payload;
 	default:
 		return false;
