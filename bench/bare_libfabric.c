@@ -5,7 +5,7 @@
  *
  *	bare_libfabric bw|rate ADDRESS size=N count=N depth=N
  *	bare_libfabric lat ADDRESS size=N count=N
- *	bare_libfabric connect|close ADDRESS size=N count=N depth=N
+ *	bare_libfabric connect|close ADDRESS size=N count=N depth=N [asleep]
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -33,6 +33,9 @@ struct link {
 
 static size_t size = 64;
 static unsigned count = 1000, depth = 8;
+static int
+	visits; /* just makes and closes connections: then one queue is for both, as it is quicker to open */
+static int asleep; /* waits by sleeping, as whoever does not have a CPU to burn */
 
 static void must(long rc, const char *what)
 {
@@ -67,15 +70,18 @@ static void open_link(struct link *l)
 {
 	struct fi_cq_attr attr = { .size = 1024,
 				   .format = FI_CQ_FORMAT_DATA,
-				   .wait_obj = FI_WAIT_NONE };
+				   .wait_obj = asleep ? FI_WAIT_UNSPEC : FI_WAIT_NONE };
 
 	must(fi_domain(l->fabric, l->info, &l->domain, NULL), "fi_domain");
 	must(fi_cq_open(l->domain, &attr, &l->tx, NULL), "fi_cq_open");
-	must(fi_cq_open(l->domain, &attr, &l->rx, NULL), "fi_cq_open");
+	l->rx = l->tx;
+	if (!visits)
+		must(fi_cq_open(l->domain, &attr, &l->rx, NULL), "fi_cq_open");
 	must(fi_endpoint(l->domain, l->info, &l->ep, NULL), "fi_endpoint");
 	must(fi_ep_bind(l->ep, &l->eq->fid, 0), "bind");
-	must(fi_ep_bind(l->ep, &l->tx->fid, FI_TRANSMIT), "bind");
-	must(fi_ep_bind(l->ep, &l->rx->fid, FI_RECV), "bind");
+	must(fi_ep_bind(l->ep, &l->tx->fid, visits ? FI_TRANSMIT | FI_RECV : FI_TRANSMIT), "bind");
+	if (!visits)
+		must(fi_ep_bind(l->ep, &l->rx->fid, FI_RECV), "bind");
 	must(fi_enable(l->ep), "fi_enable");
 }
 
@@ -97,7 +103,8 @@ static void take(struct link *l, struct fid_cq *cq)
 	struct fi_cq_data_entry done;
 	ssize_t n;
 
-	while ((n = fi_cq_read(cq, &done, 1)) == -FI_EAGAIN)
+	while ((n = asleep ? fi_cq_sread(cq, &done, 1, NULL, -1) : fi_cq_read(cq, &done, 1)) ==
+	       -FI_EAGAIN)
 		if (cq == l->tx)
 			fi_cq_read(l->rx, NULL, 0);
 	must(n, "fi_cq_read");
@@ -121,7 +128,8 @@ static void close_link(struct link *l)
 {
 	fi_close(&l->ep->fid);
 	fi_close(&l->tx->fid);
-	fi_close(&l->rx->fid);
+	if (!visits)
+		fi_close(&l->rx->fid);
 	fi_close(&l->domain->fid);
 	fi_freeinfo(l->info);
 }
@@ -162,7 +170,6 @@ static void serve(const char *address, const char *mode, int ready)
 	struct fi_eq_attr eq = { .wait_obj = FI_WAIT_UNSPEC };
 	struct fi_eq_cm_entry entry;
 	struct fid_pep *pep;
-	int visits = !strcmp(mode, "connect") || !strcmp(mode, "close");
 	char *buffers = malloc(size * 2 * depth);
 
 	must(fi_fabric(l.info->fabric_attr, &l.fabric, NULL), "fi_fabric");
@@ -307,7 +314,10 @@ int main(int argc, char **argv)
 			count = (unsigned)n;
 		else if (!strncmp(argv[i], "depth", 5))
 			depth = (unsigned)n;
+		else if (!strcmp(argv[i], "asleep"))
+			asleep = 1;
 	}
+	visits = !strcmp(argv[1], "connect") || !strcmp(argv[1], "close");
 	pid = fork();
 	if (pid == 0) {
 		serve(argv[2], argv[1], ready[1]);
