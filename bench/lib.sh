@@ -4,9 +4,10 @@
 stream=$build/bench/stream_bench
 access=$build/bench/access_bench
 
-bench_lib() {
+bench_lib() { in_like_network lib_alike; }
+bench_lib_alike() {
 	local a=127.0.0.1
-	heading "streams over ofi/tcp on loopback"
+	heading "streams over ofi/tcp on loopback, congestion control $(congestion)"
 	contest "1 MiB writes and reads, memory to memory" MB/s higher 0.90 "$stream" bw $a ofi size=1048576 count=2000 \
 		-- "channel, depth 8" "$channel" bw $a ofi size=1048576 count=2000 depth=8 from=plain
 	contest "1 MiB writes and reads, kept memory" MB/s higher 0.90 "$stream" bw $a ofi size=1048576 count=2000 keep \

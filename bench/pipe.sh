@@ -12,11 +12,14 @@ ours_recv() { exec "$tools/rdrecv" -q --fabric "$pipe_fabric" --bind "$pipe_at" 
 ours_send() { exec "$tools/rdsend" -q --fabric "$pipe_fabric" "$pipe_at" $pipe_port benchkey "$1"; }
 nc_recv() { exec nc -l -N "$pipe_at" $pipe_port > "$1" < /dev/null; }
 nc_send() { if [ "$1" = - ]; then exec nc -N "$pipe_at" $pipe_port; else exec nc -N "$pipe_at" $pipe_port < "$1"; fi; }
-socat_recv() { exec socat -b 1048576 -u "TCP-LISTEN:$pipe_port,bind=$pipe_at,reuseaddr" "OPEN:$1,creat,trunc"; }
+socat_recv() { exec socat -b 1048576 -u "TCP-LISTEN:$pipe_port,bind=$pipe_at,reuseaddr$2" "OPEN:$1,creat,trunc"; }
 socat_send() {
-	if [ "$1" = - ]; then exec socat -b 1048576 -u STDIN "TCP:$pipe_at:$pipe_port"
-	else exec socat -b 1048576 -u "OPEN:$1,rdonly" "TCP:$pipe_at:$pipe_port"; fi
+	if [ "$1" = - ]; then exec socat -b 1048576 -u STDIN "TCP:$pipe_at:$pipe_port$2"
+	else exec socat -b 1048576 -u "OPEN:$1,rdonly" "TCP:$pipe_at:$pipe_port$2"; fi
 }
+# With what ours chooses by itself between two addresses of one host; the others have the system's.
+socat-cubic_recv() { socat_recv "$1" ,congestion=cubic; }
+socat-cubic_send() { socat_send "$1" ,congestion=cubic; }
 mbuffer_recv() { exec mbuffer -q -s 256k -m 64M -I "$pipe_at:$pipe_port" -f -o "$1" 2> /dev/null; }
 mbuffer_send() {
 	if [ "$1" = - ]; then exec mbuffer -q -s 256k -m 64M -O "$pipe_at:$pipe_port" 2> /dev/null
@@ -184,14 +187,14 @@ bench_pipe() {
 	prepare_ssh
 	heading "the pipe over loopback, $whole MiB on tmpfs, congestion control $(congestion)"
 	pipe_size $((whole / 8))
-	pipe_check ours nc socat mbuffer ssh
+	pipe_check ours nc socat socat-cubic mbuffer ssh
 	pipe_size "$whole"
-	pipe_contest "file into /dev/null" file /dev/null nc=1.2 socat=1.2 mbuffer=1.2 ssh
-	pipe_contest "pipe into /dev/null" pipe /dev/null nc=1.2 socat=1.2 mbuffer=1.2 ssh
+	pipe_contest "file into /dev/null" file /dev/null nc=1.2 socat=1.2 mbuffer=1.2 socat-cubic ssh
+	pipe_contest "pipe into /dev/null" pipe /dev/null nc=1.2 socat=1.2 mbuffer=1.2 socat-cubic ssh
 	contest "pipe into /dev/null" GB/s higher - ours_rate pipe /dev/null -- "cat | cat, no network" timed bare_pipe /dev/null
 	contest "file into /dev/null" GB/s higher - ours_rate file /dev/null -- "iperf3, no file" iperf3_rate
 	pipe_size $((whole / 2)) # there must be room for it twice
-	pipe_contest "file of $pipe_mib MiB into file" file "$pipe_dir/out" socat=1.2 nc mbuffer
+	pipe_contest "file of $pipe_mib MiB into file" file "$pipe_dir/out" socat=1.2 socat-cubic nc mbuffer
 	contest "file of $pipe_mib MiB into file" GB/s higher - ours_rate file "$pipe_dir/out" -- "cp, no network" timed bare_cp "$pipe_dir/out"
 	pipe_size $((whole / 8)) # where starting the programs counts most
 	pipe_contest "file of $pipe_mib MiB into /dev/null" file /dev/null socat nc
