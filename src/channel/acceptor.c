@@ -55,15 +55,16 @@ static void add_words(struct vb_listener *l, const char *fabric, const char *wor
 }
 
 /*
- * In auto mode a fabric that this machine has not is no reason to fail, nor is
- * a TCP port that an iWARP device of ours took for the same listener.
+ * In auto mode a fabric that this machine has not (no device, no libfabric) is no
+ * reason to fail, nor is a TCP port that an iWARP device of ours took for the same
+ * listener.
  */
 static bool can_do_without(const struct vb_listener *l, const struct vb_error *why)
 {
 	if (l->settings.fabric != VB_FABRIC_AUTO)
 		return false;
 	if (why->code == VB_ERR_NO_DEVICE || why->code == VB_ERR_ACCESS ||
-	    why->code == VB_ERR_UNREACHABLE)
+	    why->code == VB_ERR_UNREACHABLE || why->code == VB_ERR_UNSUPPORTED)
 		return true;
 	return why->code == VB_ERR_IN_USE && l->peps[0] && l->peps[0]->shares_tcp_ports;
 }

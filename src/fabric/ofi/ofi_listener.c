@@ -139,6 +139,7 @@ void ofi_pep_close(struct vb__pep *base)
 	ofi_close(&pep->log, pep->pep ? &pep->pep->fid : NULL, "listener");
 	ofi_close(&pep->log, pep->eq ? &pep->eq->fid : NULL, "event queue");
 	ofi_close(&pep->log, pep->fabric ? &pep->fabric->fid : NULL, "fabric");
-	ofi_library.freeinfo(pep->info);
+	if (pep->info) /* else libfabric may not be there */
+		ofi_library.freeinfo(pep->info);
 	free(pep);
 }

@@ -147,21 +147,40 @@ static void wake(struct vb__ep *ep)
 
 /* ---- Listening ---- */
 
-static int listen_at(const struct vb__settings *settings, const struct vb__address *at,
-		     struct vb__pep **out, struct vb_error *err)
+static int listen_on(const struct vb__fabric *fabric, enum paper_way way,
+		     const struct vb__address *at, struct vb__pep **out, struct vb_error *err)
 {
-	struct vb__pep *pep = calloc(1, sizeof(*pep));
+	struct vb__pep *pep;
 
-	(void)settings;
+	if (paper[way].listen != VB_OK)
+		return answer_with(paper[way].listen, paper[way].cause, err);
+	pep = calloc(1, sizeof(*pep));
 	if (!pep)
 		return answer_with(VB_ERR_NOMEM, "calloc", err);
-	paper_bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	*pep = (struct vb__pep){ .fabric = &vb__verbs_fabric,
-				 .wait_fd = paper_bell,
+	*pep = (struct vb__pep){ .fabric = fabric,
+				 .wait_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
 				 .port = vb__address_port(at),
 				 .device = "paper0" };
 	*out = pep;
 	return 0;
+}
+
+static int listen_verbs(const struct vb__settings *settings, const struct vb__address *at,
+			struct vb__pep **pep, struct vb_error *err)
+{
+	int rc = listen_on(&vb__verbs_fabric, PAPER_CM, at, pep, err);
+
+	(void)settings;
+	if (rc == 0)
+		paper_bell = (*pep)->wait_fd;
+	return rc;
+}
+
+static int listen_ofi(const struct vb__settings *settings, const struct vb__address *at,
+		      struct vb__pep **pep, struct vb_error *err)
+{
+	(void)settings;
+	return listen_on(&vb__ofi_fabric, PAPER_OFI, at, pep, err);
 }
 
 static int next_request(struct vb__pep *pep, struct vb__request **request, struct vb_error *err)
@@ -199,7 +218,7 @@ const struct vb__fabric vb__verbs_fabric = {
 	.open = open_verbs,
 	.connect = connect_to,
 	.close = close_ep,
-	.listen = listen_at,
+	.listen = listen_verbs,
 	.next_request = next_request,
 	.pep_arm = pep_arm,
 	.pep_close = pep_close,
@@ -217,6 +236,10 @@ const struct vb__fabric vb__ofi_fabric = {
 	.open = open_ofi,
 	.connect = connect_to,
 	.close = close_ep,
+	.listen = listen_ofi,
+	.next_request = next_request,
+	.pep_arm = pep_arm,
+	.pep_close = pep_close,
 	.post = post,
 	.poll = poll_none,
 	.arm = arm,

@@ -19,7 +19,8 @@ enum paper_way {
 struct paper_answer {
 	enum vb_err open;    /* what looking for a device comes to */
 	enum vb_err connect; /* and what connecting does */
-	const char *cause;   /* of either */
+	enum vb_err listen;  /* and what listening does: the first way of each fabric counts */
+	const char *cause;   /* of each */
 	bool heard;	     /* it is the listener itself that refuses */
 
 	unsigned tries;	 /* that were made */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A listener that is woken and finds nobody. */
+/* A listener: which fabrics it does without, and what becomes of it if it is woken and finds nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,11 +68,65 @@ static void what_wakes_and_cannot_be_taken_is_told_once(void **state)
 	vb_listener_close(listener);
 }
 
+/* ---- What it does without ---- */
+
+static void assert_says(const char *text, const char *words)
+{
+	if (!strstr(text, words))
+		fail_msg("\"%s\" does not say \"%s\"", text, words);
+}
+
+static void without_libfabric_verbs_is_served_and_the_rest_explained(void **state)
+{
+	const struct vb_options options = { .fabric = VB_FABRIC_AUTO };
+	struct vb_listener *listener = NULL;
+
+	(void)state;
+	paper_reset();
+	paper[PAPER_OFI] =
+		(struct paper_answer){ .listen = VB_ERR_UNSUPPORTED, .cause = "no libfabric" };
+	assert_int_equal(vb_listener_open("127.0.0.1", "7471", &options, &listener, NULL), 0);
+	assert_says(vb_listener_description(listener), "verbs: paper0; ofi: no libfabric");
+	vb_listener_close(listener);
+}
+
+static void without_any_fabric_all_reasons_are_told(void **state)
+{
+	const struct vb_options options = { .fabric = VB_FABRIC_AUTO };
+	struct vb_listener *listener = NULL;
+	struct vb_error err;
+
+	(void)state;
+	paper_reset();
+	paper[PAPER_CM] = (struct paper_answer){ .listen = VB_ERR_NO_DEVICE, .cause = "no device" };
+	paper[PAPER_OFI] =
+		(struct paper_answer){ .listen = VB_ERR_UNSUPPORTED, .cause = "no libfabric" };
+	assert_int_equal(vb_listener_open("127.0.0.1", "7471", &options, &listener, &err),
+			 VB_ERR_UNSUPPORTED);
+	assert_says(err.cause, "verbs: no device; ofi: no libfabric");
+}
+
+static void who_asks_for_ofi_is_not_served_without_libfabric(void **state)
+{
+	const struct vb_options options = { .fabric = VB_FABRIC_OFI };
+	struct vb_listener *listener = NULL;
+
+	(void)state;
+	paper_reset();
+	paper[PAPER_OFI] =
+		(struct paper_answer){ .listen = VB_ERR_UNSUPPORTED, .cause = "no libfabric" };
+	assert_int_equal(vb_listener_open("127.0.0.1", "7471", &options, &listener, NULL),
+			 VB_ERR_UNSUPPORTED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(to_be_woken_often_for_nothing_is_no_shortage),
 		cmocka_unit_test(what_wakes_and_cannot_be_taken_is_told_once),
+		cmocka_unit_test(without_libfabric_verbs_is_served_and_the_rest_explained),
+		cmocka_unit_test(without_any_fabric_all_reasons_are_told),
+		cmocka_unit_test(who_asks_for_ofi_is_not_served_without_libfabric),
 	};
 
 	return cmocka_run_group_tests_name("acceptor", tests, NULL, NULL);
