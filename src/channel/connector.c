@@ -244,16 +244,33 @@ static void describe(struct vb_channel *ch, const struct candidate *c, unsigned 
 	vb__log(&ch->settings.log, VB_LOG_INFO, "connected by %s", ch->description);
 }
 
-/* The candidate whose answer says most: one that was reached, rather than one that cannot be. A second way may never have been tried. */
+/*
+ * How much an answer says: what a peer said, clearly at best, more than that this machine is
+ * short of something, and that more than that a way is none. A second way may never have been tried.
+ */
+static unsigned weigh(const struct candidate *c)
+{
+	int code = c->answer.code;
+
+	if (c->second || code == VB_OK)
+		return 0;
+	if (is_final(code))
+		return 6;
+	if (!c->hopeless)
+		return 5;
+	if (!is_hopeless(code))
+		return 4;
+	return code == VB_ERR_NO_DEVICE ? 1 : code == VB_ERR_UNSUPPORTED ? 2 : 3;
+}
+
 static const struct candidate *most_telling(const struct candidate *c, unsigned count)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (!c[i].second && is_final(c[i].answer.code))
-			return &c[i];
-	for (unsigned i = 0; i < count; i++)
-		if (!c[i].second && !c[i].hopeless)
-			return &c[i];
-	return &c[0];
+	const struct candidate *best = &c[0];
+
+	for (unsigned i = 1; i < count; i++)
+		if (weigh(&c[i]) > weigh(best))
+			best = &c[i];
+	return best;
 }
 
 static size_t add_answer(char *to, size_t size, const struct candidate *c, bool further)

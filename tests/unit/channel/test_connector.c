@@ -168,6 +168,39 @@ static void a_second_way_that_leads_nowhere_is_not_worth_a_word(void **state)
 	assert_null(strstr(err.cause, "TCP"));
 }
 
+/* Without a device verbs says no more than where the other fabric leads. */
+static void what_a_peer_answers_says_more_than_that_there_is_no_device(void **state)
+{
+	struct vb_options options = options_of(VB_FABRIC_AUTO);
+	struct vb_error err;
+
+	(void)state;
+	paper[PAPER_CM] = (struct paper_answer){ .open = VB_ERR_NO_DEVICE, .cause = "no device" };
+	paper[PAPER_OFI] = (struct paper_answer){ .connect = VB_ERR_REFUSED, .cause = NOBODY };
+	assert_int_equal(fail_by(&options, &err), VB_ERR_REFUSED);
+	assert_says(err.cause, "over ofi: " NOBODY);
+}
+
+static void what_can_be_mended_here_says_more_than_that_there_is_no_way(void **state)
+{
+	static const struct {
+		enum vb_err verbs, ofi, told;
+	} cases[] = {
+		{ VB_ERR_NO_DEVICE, VB_ERR_UNSUPPORTED, VB_ERR_UNSUPPORTED },
+		{ VB_ERR_NO_DEVICE, VB_ERR_NOMEM, VB_ERR_NOMEM },
+		{ VB_ERR_MEMLOCK, VB_ERR_UNSUPPORTED, VB_ERR_MEMLOCK },
+	};
+	struct vb_options options = options_of(VB_FABRIC_AUTO);
+	struct vb_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		paper[PAPER_CM] = (struct paper_answer){ .open = cases[i].verbs, .cause = "v" };
+		paper[PAPER_OFI] = (struct paper_answer){ .open = cases[i].ofi, .cause = "o" };
+		assert_int_equal(fail_by(&options, &err), cases[i].told);
+	}
+}
+
 /* ---- Times ---- */
 
 static void an_only_first_way_gets_all_the_time_but_for_its_second(void **state)
@@ -229,6 +262,10 @@ int main(void)
 		cmocka_unit_test_setup(no_other_way_is_taken_than_the_one_asked_for, start),
 		cmocka_unit_test_setup(where_both_ways_fail_the_error_tells_of_both, start),
 		cmocka_unit_test_setup(a_second_way_that_leads_nowhere_is_not_worth_a_word, start),
+		cmocka_unit_test_setup(
+			what_a_peer_answers_says_more_than_that_there_is_no_device, start),
+		cmocka_unit_test_setup(
+			what_can_be_mended_here_says_more_than_that_there_is_no_way, start),
 		cmocka_unit_test_setup(an_only_first_way_gets_all_the_time_but_for_its_second,
 				       start),
 		cmocka_unit_test_setup(of_several_no_way_gets_all_the_time, start),
