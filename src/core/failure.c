@@ -129,7 +129,7 @@ int vb__fail(struct vb_error *err, const struct vb__failure *f)
 	return f->code;
 }
 
-static const char *errno_hint(int errnum)
+const char *vb__errno_hint(int errnum)
 {
 	switch (errnum) {
 	case EMFILE:
@@ -151,7 +151,7 @@ int vb__fail_errno(struct vb_error *err, int errnum, const char *operation, cons
 				     .native = errnum,
 				     .operation = operation,
 				     .object = object,
-				     .hint = errno_hint(errnum),
+				     .hint = vb__errno_hint(errnum),
 			     });
 }
 

@@ -40,6 +40,9 @@ int vb__fail_again(struct vb_error *err, const struct vb_error *stored);
 /* The code that fits an errno. */
 enum vb_err vb__err_from_errno(int errnum);
 
+/* What helps against an errno whoever met it, or NULL. */
+const char *vb__errno_hint(int errnum);
+
 /* Replaces the hint, formatted. */
 void vb__error_hint(struct vb_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

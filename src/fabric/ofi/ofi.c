@@ -27,9 +27,9 @@ enum vb_err ofi_code(int fi_errnum)
 	}
 }
 
-static const char *hint_for(enum vb_err code)
+static const char *hint_for(int fi_errnum)
 {
-	switch (code) {
+	switch (ofi_code(fi_errnum)) {
 	case VB_ERR_REFUSED:
 		return "nobody listens there: start the receiving side first and check the port";
 	case VB_ERR_IN_USE:
@@ -42,7 +42,7 @@ static const char *hint_for(enum vb_err code)
 	case VB_ERR_ACCESS:
 		return "ports under 1024 need root: choose a higher one";
 	default:
-		return NULL;
+		return vb__errno_hint(fi_errnum); /* the low numbers, again */
 	}
 }
 
@@ -58,7 +58,7 @@ int ofi_fail(struct vb_error *err, long result, const char *operation, const cha
 				     .operation = operation,
 				     .object = object,
 				     .cause = ofi_library.strerror(fi_errnum),
-				     .hint = hint_for(code),
+				     .hint = hint_for(fi_errnum),
 			     });
 }
 
