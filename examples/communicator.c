@@ -5,6 +5,8 @@
 #define QUESTION_BYTES 40
 #define ANSWER_BYTES 18
 
+static const struct vb_stream_options options = { .connection = { .log = print_warning } };
+
 /* Reads so many bytes and prints them. */
 static void hear(struct vb_stream *stream, size_t len)
 {
@@ -22,7 +24,7 @@ static int serve(const struct address *at)
 	struct vb_stream *stream;
 	struct vb_error err;
 
-	must(vb_stream_serve(at->host, at->port, NULL, &server, &err), &err);
+	must(vb_stream_serve(at->host, at->port, &options, &server, &err), &err);
 	warnx("listening on port %d", vb_stream_server_port(server));
 	must(vb_stream_accept(server, &stream, &err), &err);
 	hear(stream, QUESTION_BYTES);
@@ -38,7 +40,7 @@ static int ask(const struct address *to)
 	struct vb_stream *stream;
 	struct vb_error err;
 
-	must(vb_stream_connect(to->host, to->port, NULL, &stream, &err), &err);
+	must(vb_stream_connect(to->host, to->port, &options, &stream, &err), &err);
 	warnx("%s", vb_stream_description(stream));
 	must(vb_stream_write(stream, question, QUESTION_BYTES, &err), &err);
 	hear(stream, ANSWER_BYTES);

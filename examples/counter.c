@@ -50,7 +50,7 @@ static int serve(const struct address *at, unsigned clients)
 	struct vb_error err;
 	uint64_t added = 0;
 
-	must(vb_listener_open(at->host, at->port, NULL, &listener, &err), &err);
+	must(vb_listener_open(at->host, at->port, &with_warnings, &listener, &err), &err);
 	warnx("listening on port %d", vb_listener_port(listener));
 	for (unsigned i = 0; i < clients; i++) {
 		must(vb_listener_accept(listener, &channels[i], &err), &err);
@@ -73,7 +73,7 @@ static int count(const struct address *to, uint64_t times)
 	uint64_t before = 0;
 	ssize_t len;
 
-	must(vb_channel_connect(to->host, to->port, NULL, &channel, &err), &err);
+	must(vb_channel_connect(to->host, to->port, &with_warnings, &channel, &err), &err);
 	len = must(vb_channel_recv(channel, &message, &err), &err);
 	if (len != sizeof(token))
 		errx(3, "the server says: %.*s", (int)len, (const char *)message);

@@ -14,12 +14,14 @@
 #define TRIES 10
 #define PATIENCE_MS 500
 
+static const struct vb_dgram_options options = { .connection = { .log = print_warning } };
+
 static struct vb_dgram *start(const char *host, const char *port)
 {
 	struct vb_dgram *dgram;
 	struct vb_error err;
 
-	must(vb_dgram_open(host, port, NULL, &dgram, &err), &err);
+	must(vb_dgram_open(host, port, &options, &dgram, &err), &err);
 	warnx("listening on port %d, %s", vb_dgram_port(dgram), vb_dgram_description(dgram));
 	return dgram;
 }

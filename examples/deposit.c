@@ -71,7 +71,7 @@ static int send_file(const struct address *to, const char *path, const char *id)
 
 	message.offer.len = len;
 	EVP_Digest(data, len, message.offer.sha256, NULL, EVP_sha256(), NULL);
-	must(vb_channel_connect(to->host, to->port, NULL, &channel, &error), &error);
+	must(vb_channel_connect(to->host, to->port, &with_warnings, &channel, &error), &error);
 	vb_channel_set_timeout(channel, 12 * PATIENCE_MS);
 	ask(channel, 'O', 'T', &message);
 	must(vb_put(channel, &message.token, 0, data, len, &error), &error);
@@ -135,7 +135,7 @@ static int receive(const struct address *at, const char *secrets, const char *pa
 	struct vb_error error;
 	const char *why = "";
 
-	must(vb_listener_open(at->host, at->port, NULL, &listener, &error), &error);
+	must(vb_listener_open(at->host, at->port, &with_warnings, &listener, &error), &error);
 	warnx("listening on port %d", vb_listener_port(listener));
 	while (why) {
 		must(vb_listener_accept(listener, &channel, &error), &error);

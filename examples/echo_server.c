@@ -16,6 +16,12 @@ static int fail(const struct vb_error *err)
 	return 1;
 }
 
+static void print_warning(void *arg, enum vb_log_level level, const char *line)
+{
+	(void)arg, (void)level;
+	fprintf(stderr, "echo_server: warning: %s\n", line);
+}
+
 static void on_event(const struct vb_server *server, const struct vb_server_event *event)
 {
 	const char *peer = vb_channel_peer(event->client);
@@ -42,11 +48,12 @@ static void on_event(const struct vb_server *server, const struct vb_server_even
 
 int main(int argc, char **argv)
 {
+	const struct vb_server_options options = { .connection = { .log = print_warning } };
 	struct vb_server_event event;
 	struct vb_server *server;
 	struct vb_error err;
 
-	if (vb_server_open(NULL, argc > 1 ? argv[1] : "7471", NULL, &server, &err) != 0)
+	if (vb_server_open(NULL, argc > 1 ? argv[1] : "7471", &options, &server, &err) != 0)
 		return fail(&err);
 	fprintf(stderr, "echo_server: listening on port %d, %s\n", vb_server_port(server),
 		vb_server_description(server));

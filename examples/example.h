@@ -59,6 +59,15 @@ static inline ssize_t must(ssize_t returned, const struct vb_error *err)
 	return returned;
 }
 
+/* What the library warns of: what is no failure of a call, like a peer that a listener cannot serve. */
+static inline void print_warning(void *arg, enum vb_log_level level, const char *line)
+{
+	(void)arg, (void)level;
+	warnx("warning: %s", line);
+}
+
+static const struct vb_options with_warnings = { .log = print_warning };
+
 /* NULL, or why a call has failed, in one line. */
 static inline const char *why_not(ssize_t returned, const struct vb_error *err)
 {

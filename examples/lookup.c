@@ -70,7 +70,7 @@ static int serve(const struct address *at, const char *path, unsigned clients)
 	const void *message;
 
 	fill_table(path);
-	must(vb_listener_open(at->host, at->port, NULL, &listener, &err), &err);
+	must(vb_listener_open(at->host, at->port, &with_warnings, &listener, &err), &err);
 	warnx("listening on port %d", vb_listener_port(listener));
 	for (unsigned i = 0; i < clients; i += lend(channels[i]))
 		must(vb_listener_accept(listener, &channels[i], &err), &err);
@@ -106,7 +106,7 @@ static int look_up(const struct address *at, char **keys)
 	struct slot slot;
 	int missing = 0;
 
-	must(vb_channel_connect(at->host, at->port, NULL, &channel, &err), &err);
+	must(vb_channel_connect(at->host, at->port, &with_warnings, &channel, &err), &err);
 	if (must(vb_channel_recv(channel, &message, &err), &err) != sizeof(token))
 		errx(1, "that is no server of tables");
 	memcpy(&token, message, sizeof(token));

@@ -46,7 +46,8 @@ int main(int argc, char **argv)
 {
 	bool tcp = argc == 5 && !strcmp(argv[3], "--wireup") && !strcmp(argv[4], "tcp");
 	bool cm = argc == 5 && !strcmp(argv[3], "--wireup") && !strcmp(argv[4], "cm");
-	struct vb_options options = { .wireup = tcp  ? VB_WIREUP_TCP
+	struct vb_options options = { .log = print_warning,
+				      .wireup = tcp  ? VB_WIREUP_TCP
 						: cm ? VB_WIREUP_CM
 						     : VB_WIREUP_AUTO };
 	struct address address;

@@ -47,7 +47,8 @@ static int play(const struct address *to, const struct vb_options *options, unsi
 
 int main(int argc, char **argv)
 {
-	struct vb_options options = { .max_message_bytes = argc > 3 ? number(argv[3]) : 4096 };
+	struct vb_options options = { .log = print_warning,
+				      .max_message_bytes = argc > 3 ? number(argv[3]) : 4096 };
 	struct address address;
 
 	if (asks_for(argv, "--server", &address))

@@ -71,6 +71,7 @@ static struct vb_server *open_server(enum vb_fabric fabric, const char *bind, co
 	struct vb_server *server = NULL;
 
 	own.connection.fabric = fabric;
+	own.connection.log = console_log;
 	own.connection.max_message_bytes = TRIAL_LARGEST;
 	own.connection.peer_timeout_ms = PEER_TIMEOUT_MS;
 	return vb_server_open(bind, port, &own, &server, err) == 0 ? server : NULL;
