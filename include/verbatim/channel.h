@@ -58,7 +58,9 @@ int vb_listener_open(const char *host, const char *port, const struct vb_options
 
 /*
  * Waits for the next peer. Strangers that do not speak our protocol are
- * refused without disturbing the wait. Blocks without limit.
+ * refused without disturbing the wait, and so is whom there are too few
+ * descriptors or too little memory for: that is a warning in the log. Blocks
+ * without limit.
  */
 int vb_listener_accept(struct vb_listener *listener, struct vb_channel **channel,
 		       struct vb_error *err);

@@ -38,6 +38,7 @@ struct vb_listener {
 	uint16_t port;
 	unsigned fruitless; /* times, in a row, that what woke it stayed */
 	struct vb_error done_without;
+	uint8_t unable[VB__HELLO_BYTES]; /* says no to who cannot be served */
 	struct vb__pass passes[VB__PASSES_MAX];
 	bool pass_used[VB__PASSES_MAX];
 	unsigned pass_count;
@@ -169,6 +170,17 @@ static int serve_any(struct vb_listener *l, const struct vb__address *at, int n,
 	return rc;
 }
 
+static void encode_refusal(uint8_t bytes[VB__HELLO_BYTES], enum vb__refusal reason)
+{
+	struct vb__hello hello = {
+		.kind = VB__HELLO_REFUSE,
+		.version = VB__PROTOCOL_VERSION,
+		.reason = (uint16_t)reason,
+	};
+
+	vb__hello_encode(bytes, &hello);
+}
+
 int vb__listener_open(const char *host, const char *port, const struct vb__settings *settings,
 		      struct vb_listener **listener, struct vb_error *err)
 {
@@ -181,6 +193,7 @@ int vb__listener_open(const char *host, const char *port, const struct vb__setti
 	l->settings = *settings;
 	l->room = COMING_MAX;
 	l->waiter = VB__WAITER_NONE;
+	encode_refusal(l->unable, VB__REFUSAL_UNABLE);
 	rc = vb__waiter_open(&l->waiter, 0, err);
 	if (rc == 0)
 		rc = vb__address_resolve(host, port, l->settings.family, at, err);
@@ -232,11 +245,6 @@ void vb_listener_close(struct vb_listener *l)
 
 static void refuse(struct vb_listener *l, struct vb__request *request, enum vb__refusal reason)
 {
-	struct vb__hello hello = {
-		.kind = VB__HELLO_REFUSE,
-		.version = VB__PROTOCOL_VERSION,
-		.reason = (uint16_t)reason,
-	};
 	static const char *const words[] = {
 		[VB__REFUSAL_VERSION] = "it speaks another version of the protocol",
 		[VB__REFUSAL_GARBAGE] = "it does not speak our protocol",
@@ -246,7 +254,7 @@ static void refuse(struct vb_listener *l, struct vb__request *request, enum vb__
 	uint8_t bytes[VB__HELLO_BYTES];
 
 	vb__log(&l->settings.log, VB_LOG_WARNING, "a peer was refused: %s", words[reason]);
-	vb__hello_encode(bytes, &hello);
+	encode_refusal(bytes, reason);
 	vb__request_reject(request, bytes, sizeof(bytes));
 }
 
@@ -301,30 +309,39 @@ static int find_pool(struct vb_listener *l, struct vb__request *request, struct 
 	return rc == VB_ERR_UNSUPPORTED ? 0 : vb__fail_again(err, &why);
 }
 
+static int make_channel(struct vb_listener *l, struct vb__request *request,
+			const struct vb__settings *settings, struct vb_channel **channel,
+			struct vb_error *err)
+{
+	struct vb__ep_attr attr = vb__channel_ep_attr(settings);
+	struct vb__ep *ep;
+	int rc;
+
+	attr.refusal = (struct vb__words){ l->unable, sizeof(l->unable) };
+	rc = find_pool(l, request, &attr, err);
+	if (rc) {
+		vb__request_reject(request, l->unable, sizeof(l->unable));
+		return rc;
+	}
+	rc = vb__ep_accept_open(request, &attr, &ep, err);
+	return rc ? rc : vb__channel_create(ep, settings, channel, err);
+}
+
 /* Makes the channel and says yes. */
 static int welcome(struct vb_listener *l, struct vb__request *request,
 		   const struct vb__hello *theirs, int pass, struct vb_channel **channel,
 		   struct vb_error *err)
 {
 	struct vb__settings settings = l->settings;
-	struct vb__ep_attr attr;
 	struct vb__hello ours;
 	uint8_t bytes[VB__HELLO_BYTES];
-	struct vb__ep *ep;
 	int rc;
 
 	if (pass >= 0)
 		apply_pass(&settings, &l->passes[pass]);
 	settings.max_message = smaller(settings.max_message, theirs->max_message);
 	settings.depth = smaller(settings.depth, theirs->depth);
-	attr = vb__channel_ep_attr(&settings);
-	rc = find_pool(l, request, &attr, err);
-	if (rc)
-		vb__request_reject(request, NULL, 0);
-	else
-		rc = vb__ep_accept_open(request, &attr, &ep, err);
-	if (rc == 0)
-		rc = vb__channel_create(ep, &settings, channel, err);
+	rc = make_channel(l, request, &settings, channel, err);
 	if (rc)
 		return rc;
 	(*channel)->pass = pass;

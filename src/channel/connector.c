@@ -73,6 +73,9 @@ static int fail_refusal(struct vb_error *err, const struct vb__ep *ep,
 		[VB__REFUSAL_BUSY] = { "the listener is too busy", "try again later" },
 		[VB__REFUSAL_TOKEN] = { "the listener does not expect us",
 					"what we belong to is over there: begin again" },
+		[VB__REFUSAL_UNABLE] = { "the listener could not make the connection",
+					 "it is short of something, and its log says of what: look "
+					 "there, and at its `ulimit -n` and `ulimit -l`" },
 	};
 	unsigned known = hello->reason < sizeof(answers) / sizeof(answers[0]) &&
 					 answers[hello->reason].cause

@@ -92,7 +92,7 @@ int vb__ep_accept_open(struct vb__request *request, const struct vb__ep_attr *at
 	int rc = check_type(request->fabric, attr, "accept over", err);
 
 	if (rc) {
-		vb__request_reject(request, NULL, 0);
+		vb__request_reject(request, attr->refusal.data, attr->refusal.len);
 		return rc;
 	}
 	return request->fabric->accept_open(request, attr, ep, err);
@@ -100,7 +100,11 @@ int vb__ep_accept_open(struct vb__request *request, const struct vb__ep_attr *at
 
 int vb__ep_accept(struct vb__ep *ep, const void *data, size_t len, struct vb_error *err)
 {
-	return ep->fabric->accept(ep, data, len, err);
+	int rc = ep->fabric->accept(ep, data, len, err);
+
+	if (rc == 0)
+		ep->refusal = (struct vb__words){ .len = 0 };
+	return rc;
 }
 
 void vb__request_reject(struct vb__request *request, const void *data, size_t len)

@@ -167,6 +167,12 @@ struct vb__completion {
 		*arrival; /* a good receive of a member of a pool; `id` means nothing then */
 };
 
+/* Private data of an answer. */
+struct vb__words {
+	const void *data;
+	size_t len;
+};
+
 /* What an endpoint is asked for; what it got is in struct vb__ep. */
 struct vb__ep_attr {
 	unsigned send_depth, recv_depth; /* operations outstanding at once */
@@ -175,6 +181,8 @@ struct vb__ep_attr {
 	const struct vb__address *source; /* to connect from; NULL: by the route */
 	struct vb__pool *pool;		  /* to receive through; NULL: none. Only where accepting */
 	enum vb__qp_type qp_type;	  /* where accepting: that of the request */
+	/* Where accepting: what who asked is told if it comes to nothing. Stays the caller's until that is known. */
+	struct vb__words refusal;
 };
 
 struct vb__ep {
@@ -197,7 +205,8 @@ struct vb__ep {
 	size_t peer_data_len; /* may be padded by the fabric */
 	struct vb__mr *mrs;
 	struct vb__window *windows;
-	struct vb__pool *pool; /* or NULL */
+	struct vb__pool *pool;	  /* or NULL */
+	struct vb__words refusal; /* until it is accepted */
 };
 
 /* A listening endpoint. */
@@ -308,7 +317,11 @@ int vb__pep_next(struct vb__pep *pep, struct vb__request **request, struct vb_er
 int vb__pep_arm(struct vb__pep *pep);
 void vb__pep_close(struct vb__pep *pep);
 
-/* An endpoint for the request, of its type and in state NEW. Ends the request, also on failure. */
+/*
+ * An endpoint for the request, of its type and in state NEW. Ends the request, also on failure: then, and if the
+ * endpoint is closed before it has accepted, the refusal is said. Over libfabric it may be too late for words: the
+ * peer hears that it was hung up on.
+ */
 int vb__ep_accept_open(struct vb__request *request, const struct vb__ep_attr *attr,
 		       struct vb__ep **ep, struct vb_error *err);
 

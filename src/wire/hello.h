@@ -25,6 +25,7 @@ enum vb__refusal {
 	VB__REFUSAL_GARBAGE = 2, /* that was no hello */
 	VB__REFUSAL_BUSY = 3,	 /* too many connections */
 	VB__REFUSAL_TOKEN = 4,	 /* nobody with that token is expected */
+	VB__REFUSAL_UNABLE = 5,	 /* the listener is short of something, which its log tells */
 };
 
 struct vb__hello {

@@ -116,11 +116,12 @@ static int make(struct fi_info *info, struct fid_pep *pep, const struct vb__ep_a
 
 	if (!ep) {
 		if (pep)
-			ofi_turn_away(&attr->settings->log, pep, info, NULL, 0);
+			ofi_turn_away(&attr->settings->log, pep, info, &attr->refusal);
 		ofi_library.freeinfo(info);
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
 	}
 	ep->base.fabric = &vb__ofi_fabric;
+	ep->base.refusal = attr->refusal;
 	ep->info = info;
 	ep->pep = pep;
 	ep->socket = -1;
@@ -354,7 +355,8 @@ void ofi_ep_close(struct vb__ep *base)
 
 	ofi_lock(ep);
 	if (!ep->ep && ep->pep)
-		ofi_turn_away(&ep->log, ep->pep, ep->info, NULL, 0); /* else the endpoint owns it */
+		ofi_turn_away(&ep->log, ep->pep, ep->info,
+			      &base->refusal); /* else the endpoint owns it */
 	ofi_close(&ep->log, ep->ep ? &ep->ep->fid : NULL, "endpoint");
 	if (ep->share.pool)
 		ofi_pool_leave(ep);

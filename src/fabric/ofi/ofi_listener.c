@@ -58,19 +58,20 @@ int ofi_listen(const struct vb__settings *settings, const struct vb__address *at
 }
 
 void ofi_turn_away(const struct vb__log *log, struct fid_pep *pep, const struct fi_info *info,
-		   const void *data, size_t len)
+		   const struct vb__words *words)
 {
-	ofi_note(log, fi_reject(pep, info->handle, data, len), "fi_reject", "a request",
-		 "the peer is not told");
+	ofi_note(log, fi_reject(pep, info->handle, words->data, words->len), "fi_reject",
+		 "a request", "the peer is not told");
 }
 
 static int make_request(struct ofi_pep *pep, const struct fi_eq_cm_entry *entry, size_t data_len,
 			struct vb__request **out, struct vb_error *err)
 {
 	struct ofi_request *request = calloc(1, sizeof(*request));
+	const struct vb__words none = { .len = 0 };
 
 	if (!request) {
-		ofi_turn_away(&pep->log, pep->pep, entry->info, NULL, 0);
+		ofi_turn_away(&pep->log, pep->pep, entry->info, &none);
 		ofi_library.freeinfo(entry->info);
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
 	}
@@ -126,8 +127,9 @@ int ofi_pep_arm(struct vb__pep *base)
 void ofi_reject(struct vb__request *base, const void *data, size_t len)
 {
 	struct ofi_request *request = (struct ofi_request *)base;
+	const struct vb__words words = { data, len };
 
-	ofi_turn_away(&request->log, request->pep, request->info, data, len);
+	ofi_turn_away(&request->log, request->pep, request->info, &words);
 	ofi_library.freeinfo(request->info);
 	free(request);
 }

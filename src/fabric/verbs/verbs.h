@@ -186,6 +186,7 @@ struct verbs_ep {
 	bool settled; /* armed, and all else was looked after: until something completes or we sleep */
 	enum vb__qp_type type;
 	bool iwarp;
+	bool asked;				      /* for, by somebody who has no answer yet */
 	uint8_t responder_resources, initiator_depth; /* as many as are wanted, then as can be */
 	struct vb__idle idle;
 	struct verbs_probe probe;

@@ -299,8 +299,10 @@ static int accept_from(struct verbs_ep *ep, const void *data, size_t len, struct
 
 static void refuse(struct verbs_ep *ep)
 {
-	verbs_note(&ep->log, rdma_reject(ep->cm.id, NULL, 0), "rdma_reject", ep->base.peer,
-		   "the peer is not told");
+	const struct vb__words *words = &ep->base.refusal;
+
+	verbs_note(&ep->log, rdma_reject(ep->cm.id, words->data, (uint8_t)words->len),
+		   "rdma_reject", ep->base.peer, "the peer is not told");
 }
 
 static void close_end(struct verbs_ep *ep)

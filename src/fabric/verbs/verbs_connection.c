@@ -189,6 +189,7 @@ static int make(const struct vb__ep_attr *attr, const struct verbs_wireup *wireu
 	ep->base.fabric = &vb__verbs_fabric;
 	ep->wireup = wireup;
 	ep->base.wireup = wireup->id;
+	ep->base.refusal = attr->refusal;
 	ep->log = attr->settings->log;
 	ep->peer_timeout_ms = attr->settings->peer_timeout_ms;
 	ep->tuning = attr->settings->qp;
@@ -288,15 +289,15 @@ int verbs_ep_accept_open(struct vb__request *base, const struct vb__ep_attr *att
 	if (ep)
 		rc = ep->wireup->adopt(ep, request, err);
 	if (!ep || rc) {
-		verbs_reject(base, NULL, 0);
+		verbs_reject(base, attr->refusal.data, attr->refusal.len);
 		if (ep)
 			verbs_ep_close(&ep->base);
 		return rc;
 	}
 	free(request);
+	ep->asked = true;
 	rc = equip(ep, attr, err);
 	if (rc) {
-		ep->wireup->refuse(ep);
 		verbs_ep_close(&ep->base);
 		return rc;
 	}
@@ -307,8 +308,10 @@ int verbs_ep_accept_open(struct vb__request *base, const struct vb__ep_attr *att
 int verbs_ep_accept(struct vb__ep *base, const void *data, size_t len, struct vb_error *err)
 {
 	struct verbs_ep *ep = (struct verbs_ep *)base;
+	int rc = ep->wireup->accept(ep, data, len, err);
 
-	return ep->wireup->accept(ep, data, len, err);
+	ep->asked = rc != 0;
+	return rc;
 }
 
 void verbs_ep_disconnect(struct vb__ep *base)
@@ -326,6 +329,8 @@ void verbs_ep_close(struct vb__ep *base)
 	struct verbs_ep *ep = (struct verbs_ep *)base;
 
 	verbs_unwatch(&ep->watcher);
+	if (ep->asked)
+		ep->wireup->refuse(ep);
 	verbs_ep_disconnect(base);
 	verbs_queues_close(ep);
 	ep->wireup->close(ep);

@@ -383,7 +383,8 @@ static int adopt(struct verbs_ep *ep, struct verbs_request *base, struct vb_erro
 
 static void refuse(struct verbs_ep *ep)
 {
-	verbs_tcp_refuse(&ep->log, ep->tcp.fd, VB__WIREUP_NOT_READY, NULL, 0);
+	verbs_tcp_refuse(&ep->log, ep->tcp.fd, VB__WIREUP_NOT_READY, ep->base.refusal.data,
+			 ep->base.refusal.len);
 }
 
 /* When the peer hears of our queue pair, it is ready. */
@@ -392,10 +393,8 @@ static int accept_from(struct verbs_ep *ep, const void *data, size_t len, struct
 	struct vb__wireup ours = describe(ep, VB__WIREUP_REPLY, data, len);
 	int rc = climb(ep, &ep->tcp.peer, err);
 
-	if (rc) {
-		refuse(ep);
+	if (rc)
 		return rc;
-	}
 	rc = verbs_tcp_say(ep->tcp.fd, &ours);
 	if (rc)
 		return verbs_fail(err, rc, "send", ep->base.peer);

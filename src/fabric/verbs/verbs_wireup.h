@@ -33,7 +33,7 @@ struct verbs_wireup {
 		       struct vb_error *err);
 	int (*accept)(struct verbs_ep *ep, const void *data, size_t len, struct vb_error *err);
 
-	/* What was adopted cannot be served: the peer is told. */
+	/* What was adopted comes to nothing: the peer is told, in the words of its refusal. */
 	void (*refuse)(struct verbs_ep *ep);
 
 	/* Looks after VERBS_READY_WIRE. */

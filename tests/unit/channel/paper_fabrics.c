@@ -11,7 +11,6 @@
 #include "core/clock.h"
 #include "fabric/ofi/ofi_providers.h"
 #include "fabric/verbs/verbs_system.h"
-#include "wire/hello.h"
 
 struct paper_answer paper[PAPER_WAYS];
 int paper_bell = -1;
@@ -86,13 +85,17 @@ static int open_ofi(const struct vb__ep_attr *attr, const struct vb__address *pe
 }
 
 /* The listener grants what it is asked for, or is too busy. */
-static void hear_listener(struct vb__ep *ep, const void *data, size_t len, bool refuses)
+static void hear_listener(struct vb__ep *ep, const void *data, size_t len,
+			  const struct paper_answer *answer)
 {
+	bool refuses = answer->connect != VB_OK;
 	struct vb__hello hello;
 
 	vb__hello_decode(&hello, data, len);
 	hello.kind = refuses ? VB__HELLO_REFUSE : VB__HELLO_ACCEPT;
-	hello.reason = refuses ? VB__REFUSAL_BUSY : VB__REFUSAL_NONE;
+	hello.reason = !refuses		? VB__REFUSAL_NONE
+		       : answer->reason ? answer->reason
+					: VB__REFUSAL_BUSY;
 	memset(hello.token, 0, sizeof(hello.token));
 	vb__hello_encode(ep->peer_data, &hello);
 	ep->peer_data_len = VB__HELLO_BYTES;
@@ -105,7 +108,7 @@ static int connect_to(struct vb__ep *ep, const void *data, size_t len, uint64_t 
 
 	(void)deadline_ns;
 	if (answer->heard || answer->connect == VB_OK)
-		hear_listener(ep, data, len, answer->connect != VB_OK);
+		hear_listener(ep, data, len, answer);
 	if (answer->connect == VB_OK)
 		vb__ep_up(ep);
 	return answer_with(answer->connect, answer->cause, err);

@@ -8,6 +8,7 @@
 #define VB_TESTS_PAPER_FABRICS_H
 
 #include "fabric/fabric.h"
+#include "wire/hello.h"
 
 enum paper_way {
 	PAPER_CM,
@@ -17,11 +18,12 @@ enum paper_way {
 };
 
 struct paper_answer {
-	enum vb_err open;    /* what looking for a device comes to */
-	enum vb_err connect; /* and what connecting does */
-	enum vb_err listen;  /* and what listening does: the first way of each fabric counts */
-	const char *cause;   /* of each */
-	bool heard;	     /* it is the listener itself that refuses */
+	enum vb_err open;	 /* what looking for a device comes to */
+	enum vb_err connect;	 /* and what connecting does */
+	enum vb_err listen;	 /* and what listening does: the first way of each fabric counts */
+	const char *cause;	 /* of each */
+	bool heard;		 /* it is the listener itself that refuses */
+	enum vb__refusal reason; /* then; none given: busy */
 
 	unsigned tries;	 /* that were made */
 	uint64_t for_ns; /* the time that the first one was given */

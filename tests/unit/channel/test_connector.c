@@ -114,6 +114,26 @@ static void a_listener_that_says_no_is_not_asked_by_the_second_way(void **state)
 	assert_int_equal(paper[PAPER_TCP].tries, 0);
 }
 
+/* As one that is busy: others may leave meanwhile. */
+static void a_listener_that_is_short_of_something_is_asked_again_and_its_log_named(void **state)
+{
+	struct vb_options options = options_of(VB_FABRIC_VERBS);
+	struct vb_error err;
+
+	(void)state;
+	options.listener_is_up = 0;
+	options.connect_timeout_ms = 200;
+	paper[PAPER_CM] = (struct paper_answer){ .connect = VB_ERR_REFUSED,
+						 .heard = true,
+						 .reason = VB__REFUSAL_UNABLE };
+	assert_int_equal(fail_by(&options, &err), VB_ERR_REFUSED);
+	assert_says(err.cause, "the listener could not make the connection");
+	assert_says(err.hint, "its log");
+	assert_says(err.hint, "`ulimit -n`");
+	assert_true(paper[PAPER_CM].tries > 1);
+	assert_int_equal(paper[PAPER_TCP].tries, 0);
+}
+
 static void where_verbs_leads_nowhere_there_is_no_second_way_either(void **state)
 {
 	struct vb_options options = options_of(VB_FABRIC_AUTO);
@@ -257,15 +277,18 @@ int main(void)
 		cmocka_unit_test_setup(a_first_way_that_connects_needs_no_second, start),
 		cmocka_unit_test_setup(a_listener_that_says_no_is_not_asked_by_the_second_way,
 				       start),
+		cmocka_unit_test_setup(
+			a_listener_that_is_short_of_something_is_asked_again_and_its_log_named,
+			start),
 		cmocka_unit_test_setup(where_verbs_leads_nowhere_there_is_no_second_way_either,
 				       start),
 		cmocka_unit_test_setup(no_other_way_is_taken_than_the_one_asked_for, start),
 		cmocka_unit_test_setup(where_both_ways_fail_the_error_tells_of_both, start),
 		cmocka_unit_test_setup(a_second_way_that_leads_nowhere_is_not_worth_a_word, start),
-		cmocka_unit_test_setup(
-			what_a_peer_answers_says_more_than_that_there_is_no_device, start),
-		cmocka_unit_test_setup(
-			what_can_be_mended_here_says_more_than_that_there_is_no_way, start),
+		cmocka_unit_test_setup(what_a_peer_answers_says_more_than_that_there_is_no_device,
+				       start),
+		cmocka_unit_test_setup(what_can_be_mended_here_says_more_than_that_there_is_no_way,
+				       start),
 		cmocka_unit_test_setup(an_only_first_way_gets_all_the_time_but_for_its_second,
 				       start),
 		cmocka_unit_test_setup(of_several_no_way_gets_all_the_time, start),

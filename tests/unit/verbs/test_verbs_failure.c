@@ -29,6 +29,62 @@ static void refused_registration_tells_limit_need_and_remedies(void **state)
 	vb__ep_close(ep);
 }
 
+static const struct vb__words sorry = { "sorry", 6 };
+
+static void assert_sorry(unsigned times)
+{
+	assert_int_equal(mock_count("rdma_reject"), times);
+	assert_int_equal(mock_said.len, 6);
+	assert_memory_equal(mock_said.data, "sorry", 6);
+}
+
+/* Whether it is the completion queue that cannot be, or what comes before there is an endpoint. */
+static void whom_it_cannot_serve_is_refused_in_words(void **state)
+{
+	static const char *const calls[] = { "ibv_create_cq", "ibv_alloc_pd", "rdma_migrate_id",
+					     "calloc" };
+	struct vb__pep *pep = harness_listen();
+	struct vb__request *request;
+	struct vb__ep *ep;
+
+	(void)state;
+	harness_attr.refusal = sorry;
+	for (unsigned i = 0; i < ARRAY_SIZE(calls); i++) {
+		mock_connect_request(((struct verbs_pep *)pep)->cm.id, "hi", 3);
+		assert_int_equal(vb__pep_next(pep, &request, NULL), 1);
+		mock_said.len = 0;
+		mock_fail_call(calls[i], 1, ENOMEM);
+		assert_true(vb__ep_accept_open(request, &harness_attr, &ep, NULL) < 0);
+		assert_sorry(i + 1);
+	}
+	vb__pep_close(pep);
+}
+
+static void who_is_never_accepted_is_refused_in_words(void **state)
+{
+	struct vb__pep *pep = harness_listen();
+
+	(void)state;
+	harness_attr.refusal = sorry;
+	vb__ep_close(harness_request(pep));
+	assert_sorry(1);
+	vb__pep_close(pep);
+}
+
+static void who_is_accepted_is_not_refused_any_more(void **state)
+{
+	struct vb__pep *pep = harness_listen();
+	struct vb__ep *ep;
+
+	(void)state;
+	harness_attr.refusal = sorry;
+	ep = harness_request(pep);
+	assert_int_equal(vb__ep_accept(ep, "yes", 4, NULL), 0);
+	vb__ep_close(ep);
+	assert_int_equal(mock_count("rdma_reject"), 0);
+	vb__pep_close(pep);
+}
+
 static void without_a_limit_memory_is_just_out(void **state)
 {
 	static uint8_t memory[64];
@@ -315,6 +371,9 @@ int main(void)
 		VERBS_TEST(refused_registration_tells_limit_need_and_remedies),
 		VERBS_TEST(without_a_limit_memory_is_just_out),
 		VERBS_TEST(whom_the_limit_does_not_bind_is_just_out_of_memory),
+		VERBS_TEST(whom_it_cannot_serve_is_refused_in_words),
+		VERBS_TEST(who_is_never_accepted_is_refused_in_words),
+		VERBS_TEST(who_is_accepted_is_not_refused_any_more),
 		VERBS_TEST(queues_over_the_memlock_limit_tell_limit_need_and_remedies),
 		VERBS_TEST(other_errors_of_registration_are_told_as_they_are),
 		VERBS_TEST(listen_says_what_is_wrong_with_the_address),

@@ -411,6 +411,24 @@ static void a_request_of_another_type_is_refused_in_words(void **state)
 	vb__pep_close(pep);
 }
 
+static void who_is_never_accepted_is_refused_in_words(void **state)
+{
+	struct vb__wireup asked = request_of(VB__QP_RC), reply;
+	struct vb__pep *pep = tcp_listen();
+	int fd = tcp_peer_call(pep);
+
+	(void)state;
+	harness_attr.refusal = (struct vb__words){ "sorry", 6 };
+	vb__ep_close(tcp_peer_request(pep, fd, &asked));
+	assert_true(tcp_peer_hear(fd, &reply));
+	assert_int_equal(reply.kind, VB__WIREUP_REJECT);
+	assert_int_equal(reply.reason, VB__WIREUP_NOT_READY);
+	assert_int_equal(reply.data_len, 6);
+	assert_memory_equal(reply.data, "sorry", 6);
+	close(fd);
+	vb__pep_close(pep);
+}
+
 static void a_rejection_carries_data(void **state)
 {
 	struct vb__wireup asked = request_of(VB__QP_RC), reply;
@@ -571,6 +589,7 @@ int main(void)
 		TCP_TEST(accepting_is_up_when_the_peer_is_ready),
 		TCP_TEST(data_that_comes_before_the_confirmation_confirms),
 		TCP_TEST(a_request_of_another_type_is_refused_in_words),
+		TCP_TEST(who_is_never_accepted_is_refused_in_words),
 		TCP_TEST(a_rejection_carries_data),
 		TCP_TEST(what_cannot_be_served_is_told_its_reason),
 		TCP_TEST(the_end_of_the_socket_is_the_end_of_the_connection),
