@@ -398,6 +398,57 @@ static void lying_client(struct side *side)
 	}
 }
 
+static bool is_sent(struct vb__ep *ep)
+{
+	struct vb__completion done;
+	bool found = vb__ep_poll(ep, &done, 1) == 1;
+
+	if (!found) {
+		vb__ep_arm(ep);
+		sleep_ms(1);
+	}
+	return found && done.kind == VB__OP_SEND && done.status == VB_OK;
+}
+
+/* Nothing is given out, and after that nothing goes. */
+static void overwhelmed_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+	struct vb_error err;
+
+	signal_step(side, 0);
+	CHECK_EQ(vb_channel_recv(ch, &message, &err), VB_ERR_PROTOCOL);
+	CHECK(strstr(err.hint, "broken or foreign program"));
+	CHECK_EQ(vb_channel_send(ch, "x", 1, &err), VB_ERR_PROTOCOL);
+	CHECK_EQ(vb_channel_close(ch, &err), VB_ERR_PROTOCOL);
+	signal_step(side, 1);
+}
+
+/* Far more than the largest message, in one packet. Of verbs the mocks tell: Soft-RoCE has another status for it. */
+static void overwhelming_client(struct side *side)
+{
+	static uint8_t bytes[1 << 20];
+	struct vb__packet packet = { .kind = VB__PACKET_DATA,
+				     .messages = 1,
+				     .payload = sizeof(bytes) - VB__PACKET_TRAILER };
+	struct vb__settings settings = settings_of(side);
+	struct vb__ep *ep = raw_endpoint(side, &settings);
+	struct vb__sge sge = { .addr = bytes, .len = sizeof(bytes) };
+	struct vb__op op = { .kind = VB__OP_SEND, .sge = &sge, .sge_count = 1 };
+
+	CHECK_EQ(vb__mr_open(ep, bytes, sizeof(bytes), VB__ACCESS_LOCAL, &sge.mr, NULL), 0);
+	make_room(ep);
+	CHECK_EQ(raw_connect(ep, &good_hello, 5000), 0);
+	vb__packet_encode(bytes + packet.payload, &packet);
+	await_step(side, 0); /* else it is broken before it stands */
+	CHECK_EQ(vb__ep_post(ep, &op, NULL), 0);
+	while (ep->state != VB__EP_DOWN)
+		is_sent(ep);
+	await_step(side, 1);
+	vb__ep_close(ep);
+}
+
 /* More packets than there are credits. */
 static void flooded_server(struct side *side)
 {
@@ -411,18 +462,6 @@ static void flooded_server(struct side *side)
 		sleep_ms(50);
 	CHECK(n == VB_ERR_PROTOCOL || n == VB_ERR_LOST);
 	vb_channel_abort(ch);
-}
-
-static bool is_sent(struct vb__ep *ep)
-{
-	struct vb__completion done;
-	bool found = vb__ep_poll(ep, &done, 1) == 1;
-
-	if (!found) {
-		vb__ep_arm(ep);
-		sleep_ms(1);
-	}
-	return found && done.kind == VB__OP_SEND && done.status == VB_OK;
 }
 
 static void flooding_client(struct side *side)
@@ -498,6 +537,8 @@ const struct test stranger_tests[] = {
 	{ "listener_that_grants_more_than_asked_is_not_trusted", greedy_server, greedy_client },
 	{ "peer_that_breaks_the_protocol_is_told_apart_from_a_lost_one", wary_server,
 	  lying_client },
+	{ "peer_that_sends_more_than_was_agreed_on_breaks_the_protocol", overwhelmed_server,
+	  overwhelming_client, RETURNS, RETURNS, "ofi" },
 	{ "peer_that_sends_without_credits_is_stopped", flooded_server, flooding_client },
 	{ NULL },
 };

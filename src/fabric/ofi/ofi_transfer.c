@@ -209,10 +209,27 @@ static void break_down(struct ofi_ep *ep, long result, const char *operation)
 	ep->base.state = VB__EP_DOWN;
 }
 
-static void on_error(struct ofi_ep *ep, const struct vb__completion *done, int fi_errnum)
+/* After "too big" a channel goes on: that is for what we send, and not for what came. */
+static void end_oversized(struct ofi_ep *ep, struct vb__completion *done, int fi_errnum)
+{
+	done->status = VB_ERR_PROTOCOL;
+	vb__ep_down(&ep->base, &(struct vb__failure){
+				       .code = VB_ERR_PROTOCOL,
+				       .native_kind = VB_NATIVE_FI,
+				       .native = fi_errnum,
+				       .operation = "receive from",
+				       .object = ep->base.peer,
+				       .cause = "the peer sent a larger message than was agreed on",
+				       .hint = "the peer runs a broken or foreign program",
+			       });
+}
+
+static void on_error(struct ofi_ep *ep, struct vb__completion *done, int fi_errnum)
 {
 	if (fi_errnum == FI_ECANCELED)
 		learn_why_flushed(ep);
+	else if (done->kind == VB__OP_RECV && done->status == VB_ERR_TOO_BIG)
+		end_oversized(ep, done, fi_errnum);
 	else
 		break_down(ep, fi_errnum, done->kind == VB__OP_RECV ? "receive from" : "send to");
 }

@@ -243,7 +243,7 @@ int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const
 		  const char *object);
 void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_kind kind,
 		   const char *object);
-enum vb_err verbs_wc_code(enum ibv_wc_status status);
+enum vb_err verbs_wc_code(enum ibv_wc_status status, enum vb__op_kind kind);
 
 /*
  * A failure that no call returns goes to the log (NULL: there is none), with its reason and what becomes of it. `rc` is what

@@ -154,8 +154,16 @@ int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const
 			     });
 }
 
-enum vb_err verbs_wc_code(enum ibv_wc_status status)
+/* What came is larger than was agreed on. (Soft-RoCE calls it a local error, and it looks like a loss.) */
+static bool is_oversized(enum ibv_wc_status status, enum vb__op_kind kind)
 {
+	return kind == VB__OP_RECV && status == IBV_WC_LOC_LEN_ERR;
+}
+
+enum vb_err verbs_wc_code(enum ibv_wc_status status, enum vb__op_kind kind)
+{
+	if (is_oversized(status, kind))
+		return VB_ERR_PROTOCOL;
 	switch (status) {
 	case IBV_WC_SUCCESS:
 		return VB_OK;
@@ -164,15 +172,17 @@ enum vb_err verbs_wc_code(enum ibv_wc_status status)
 	case IBV_WC_REM_ACCESS_ERR:
 	case IBV_WC_REM_INV_REQ_ERR:
 		return VB_ERR_REMOTE_ACCESS;
-	case IBV_WC_LOC_LEN_ERR:
-		return VB_ERR_TOO_BIG;
+	case IBV_WC_LOC_LEN_ERR: /* not VB_ERR_TOO_BIG, after which a channel goes on */
+		return VB_ERR_SYSTEM;
 	default:
 		return VB_ERR_LOST;
 	}
 }
 
-static const char *wc_hint(enum ibv_wc_status status)
+static const char *wc_hint(enum ibv_wc_status status, enum vb__op_kind kind)
 {
+	if (is_oversized(status, kind))
+		return "the peer runs a broken or foreign program";
 	switch (status) {
 	case IBV_WC_RETRY_EXC_ERR:
 		return "the peer does not acknowledge: its host or link is gone, or the path "
@@ -188,7 +198,7 @@ static const char *wc_hint(enum ibv_wc_status status)
 	case IBV_WC_LOC_PROT_ERR:
 		return "the buffer is not, or no longer, registered for this connection";
 	case IBV_WC_LOC_LEN_ERR:
-		return "the message is larger than the receive that was posted for it";
+		return "the device takes no message of this size: try a smaller one";
 	default: /* siw calls a send into a connection that just ended LOC_QP_OP_ERR */
 		return hint_for(VB_ERR_LOST);
 	}
@@ -206,13 +216,15 @@ void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_
 	};
 
 	vb__fail(err, &(struct vb__failure){
-			      .code = verbs_wc_code(status),
+			      .code = verbs_wc_code(status, kind),
 			      .native_kind = VB_NATIVE_WC,
 			      .native = status,
 			      .operation = names[kind],
 			      .object = object,
-			      .cause = ibv_wc_status_str(status),
-			      .hint = wc_hint(status),
+			      .cause = is_oversized(status, kind)
+					       ? "the peer sent a larger message than was agreed on"
+					       : ibv_wc_status_str(status),
+			      .hint = wc_hint(status, kind),
 		      });
 }
 

@@ -295,8 +295,8 @@ static bool convert(struct verbs_ep *ep, const struct ibv_wc *wc, struct vb__com
 	*done = (struct vb__completion){
 		.id = wc->wr_id & VB__OP_ID_MAX,
 		.kind = probe ? VB__OP_READ : (enum vb__op_kind)(wc->wr_id >> KIND_SHIFT),
-		.status = verbs_wc_code(wc->status),
 	};
+	done->status = verbs_wc_code(wc->status, done->kind);
 	if (probe)
 		verbs_probe_done(ep);
 	if (wc->status != IBV_WC_SUCCESS) {

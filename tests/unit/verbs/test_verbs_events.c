@@ -301,7 +301,7 @@ static const struct wc_case {
 	{ IBV_WC_REM_ACCESS_ERR, VB_ERR_REMOTE_ACCESS, { "grant", "range" } },
 	{ IBV_WC_REM_INV_REQ_ERR, VB_ERR_REMOTE_ACCESS, { "grant", "range" } },
 	{ IBV_WC_LOC_PROT_ERR, VB_ERR_LOST, { "registered", "buffer" } },
-	{ IBV_WC_LOC_LEN_ERR, VB_ERR_TOO_BIG, { "larger", "receive" } },
+	{ IBV_WC_LOC_LEN_ERR, VB_ERR_SYSTEM, { "message of this size", "smaller" } },
 	{ IBV_WC_LOC_QP_OP_ERR, VB_ERR_LOST, { "peer", "link" } },
 	{ IBV_WC_GENERAL_ERR, VB_ERR_LOST, { "peer", "link" } },
 };
@@ -330,6 +330,26 @@ static void failed_completion_brings_down_with_its_status_and_a_hint(void **stat
 		assert_int_equal(mock_count("rdma_disconnect"), i + 1); /* the peer is told */
 		vb__ep_close(ep);
 	}
+}
+
+/* A peer that is not ours: after "too big" a channel would go on. */
+static void a_message_over_what_was_agreed_on_breaks_the_protocol(void **state)
+{
+	struct vb__ep *ep = harness_connect();
+	struct vb__completion done[4];
+
+	(void)state;
+	harness_post(ep, VB__OP_RECV, 7, 64, NULL);
+	mock_complete_recv(harness_qp(ep), IBV_WC_LOC_LEN_ERR, 0);
+	assert_int_equal(harness_drain(ep, done, 4), 1);
+	assert_int_equal(done[0].status, VB_ERR_PROTOCOL);
+	assert_int_equal(ep->state, VB__EP_DOWN);
+	assert_int_equal(ep->down.code, VB_ERR_PROTOCOL);
+	assert_int_equal(ep->down.native, IBV_WC_LOC_LEN_ERR);
+	assert_string_equal(ep->down.operation, "receive from");
+	assert_contains(ep->down.cause, "larger message than was agreed on");
+	assert_contains(ep->down.hint, "broken or foreign program");
+	vb__ep_close(ep);
 }
 
 static void the_first_error_wins_over_flushes_and_disconnect(void **state)
@@ -692,6 +712,7 @@ int main(void)
 		VERBS_TEST(a_late_confirmation_does_not_raise_the_dead),
 		VERBS_TEST(listener_tells_that_its_device_is_gone),
 		VERBS_TEST(failed_completion_brings_down_with_its_status_and_a_hint),
+		VERBS_TEST(a_message_over_what_was_agreed_on_breaks_the_protocol),
 		VERBS_TEST(the_first_error_wins_over_flushes_and_disconnect),
 		VERBS_TEST(a_flush_alone_asks_the_cm_for_the_reason),
 		VERBS_TEST(a_flush_that_nobody_explains_means_lost),
