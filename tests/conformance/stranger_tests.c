@@ -247,6 +247,35 @@ static void half_open_client(struct side *side)
 		vb__ep_close(silent[i]);
 }
 
+/* It is accepted all the same, as it may have sent something first. */
+static void tardy_server(struct side *side)
+{
+	struct vb_listener *listener = listen_here(side);
+	struct vb_channel *ch;
+	const void *message;
+	struct vb_error err;
+
+	await_step(side, 0);
+	ch = accept_one(side, listener);
+	CHECK(strstr(vb_channel_peer(ch), side->address));
+	CHECK(strstr(vb_channel_description(ch), side->address));
+	CHECK_EQ(vb_channel_recv(ch, &message, &err), VB_ERR_LOST);
+	CHECK(strstr(err.object, side->address));
+	vb_channel_abort(ch);
+	vb_listener_close(listener);
+}
+
+static void impatient_client(struct side *side)
+{
+	struct vb_channel *ch;
+	struct vb_error err;
+
+	side->options.connect_timeout_ms = 200;
+	CHECK_EQ(vb_channel_connect(side->address, port_there(side), &side->options, &ch, &err),
+		 VB_ERR_TIMEOUT);
+	signal_step(side, 0);
+}
+
 /* Any listener of the fabric that answers with something else. */
 static void serve_raw(struct side *side, const void *answer, size_t len)
 {
@@ -532,6 +561,8 @@ const struct test stranger_tests[] = {
 	{ "half_open_peers_do_not_disturb_the_wait", patient_server, half_open_client },
 	{ "tcp_strangers_do_not_disturb_the_wait", tidy_server, tcp_stranger_client, RETURNS,
 	  RETURNS, "ofi" },
+	{ "peer_that_left_before_it_was_accepted_has_its_name", tardy_server, impatient_client,
+	  RETURNS, RETURNS, "ofi" },
 	{ "foreign_listener_is_recognised", foreign_server, foreign_client },
 	{ "version_of_a_newer_listener_is_told", newer_server, newer_client },
 	{ "listener_that_grants_more_than_asked_is_not_trusted", greedy_server, greedy_client },

@@ -178,6 +178,8 @@ static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_en
 			keep_peer_data(&ep->base, entry->data, len - sizeof(*entry));
 		vb__ep_up(&ep->base);
 		ofi_liveness_start(ep);
+		if (!ep->base.peer[0])
+			snprintf(ep->base.peer, sizeof(ep->base.peer), "a peer without an address");
 	} else if (event == FI_SHUTDOWN) {
 		vb__ep_down_gone(&ep->base);
 	}
@@ -301,15 +303,31 @@ int ofi_ep_connect(struct vb__ep *base, const void *data, size_t len, uint64_t d
 	}
 }
 
+/* The request tells who it was, also of one that has gone meanwhile. */
+static void name_peer(struct vb__ep *ep, const struct fi_info *info)
+{
+	const struct sockaddr *sa = info->dest_addr;
+	struct vb__address address;
+
+	if (!sa || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
+		return;
+	vb__address_from(&address, sa);
+	snprintf(ep->peer, sizeof(ep->peer), "%s", address.text);
+}
+
 int ofi_ep_accept_open(struct vb__request *base, const struct vb__ep_attr *attr, struct vb__ep **ep,
 		       struct vb_error *err)
 {
 	struct ofi_request *request = (struct ofi_request *)base;
 	struct fi_info *info = request->info;
 	struct fid_pep *pep = request->pep;
+	int rc;
 
 	free(request);
-	return make(info, pep, attr, ep, err);
+	rc = make(info, pep, attr, ep, err);
+	if (rc == 0)
+		name_peer(*ep, ((struct ofi_ep *)*ep)->info);
+	return rc;
 }
 
 int ofi_ep_accept(struct vb__ep *base, const void *data, size_t len, struct vb_error *err)
