@@ -43,6 +43,22 @@ static void connect_fails_with_the_event_and_a_hint(void **state)
 	}
 }
 
+static void removal_of_the_device_is_a_lost_connection(void **state)
+{
+	struct vb__ep *ep = harness_connect();
+
+	(void)state;
+	harness_cm_event(ep, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	vb__ep_arm(ep);
+	assert_int_equal(ep->state, VB__EP_DOWN);
+	assert_int_equal(ep->down.code, VB_ERR_LOST);
+	assert_int_equal(ep->down.native, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	assert_contains(ep->down.cause, "device here was removed");
+	assert_contains(ep->down.hint, "dmesg");
+	assert_int_equal(mock_count("rdma_disconnect"), 1);
+	vb__ep_close(ep);
+}
+
 static void refusal_carries_the_private_data_of_the_listener(void **state)
 {
 	struct vb__ep *ep = harness_open();
@@ -698,6 +714,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		VERBS_TEST(connect_fails_with_the_event_and_a_hint),
+		VERBS_TEST(removal_of_the_device_is_a_lost_connection),
 		VERBS_TEST(refusal_carries_the_private_data_of_the_listener),
 		VERBS_TEST(open_fails_with_the_step_that_failed),
 		VERBS_TEST(route_without_rdma_is_told_at_once),
