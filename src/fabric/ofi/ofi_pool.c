@@ -269,7 +269,8 @@ void ofi_pool_give_back(struct vb__pool *base, struct vb__arrival *arrival)
 	struct ofi_arrival *slot = (struct ofi_arrival *)arrival;
 
 	pthread_mutex_lock(&pool->lock);
-	post(slot->ep, slot); /* fails if the connection is down, and is not needed then */
+	ofi_note(&pool->log, post(slot->ep, slot), "fi_recvmsg", slot->ep->base.peer,
+		 "a connection that is down needs it no more");
 	pthread_mutex_unlock(&pool->lock);
 }
 
