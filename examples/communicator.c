@@ -31,7 +31,7 @@ static int serve(const struct address *at)
 	must(vb_stream_write(stream, "hello from server!", ANSWER_BYTES, &err), &err);
 	must(vb_stream_close(stream, &err), &err);
 	vb_stream_server_close(server);
-	return 0;
+	return printed(0);
 }
 
 static int ask(const struct address *to)
@@ -45,7 +45,7 @@ static int ask(const struct address *to)
 	must(vb_stream_write(stream, question, QUESTION_BYTES, &err), &err);
 	hear(stream, ANSWER_BYTES);
 	must(vb_stream_close(stream, &err), &err);
-	return 0;
+	return printed(0);
 }
 
 int main(int argc, char **argv)

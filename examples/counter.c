@@ -61,7 +61,7 @@ static int serve(const struct address *at, unsigned clients)
 		added += see_off(channels[i]);
 	printf("%u clients added %llu, the number is %llu\n", clients, (unsigned long long)added,
 	       (unsigned long long)number_of_all);
-	return added == number_of_all ? 0 : 1;
+	return printed(added == number_of_all ? 0 : 1);
 }
 
 static int count(const struct address *to, uint64_t times)
@@ -84,7 +84,7 @@ static int count(const struct address *to, uint64_t times)
 	must(vb_channel_close(channel, &err), &err);
 	printf("added %llu, the last of them to %llu\n", (unsigned long long)times,
 	       (unsigned long long)before);
-	return 0;
+	return printed(0);
 }
 
 int main(int argc, char **argv)

@@ -68,7 +68,7 @@ static int ask_all(const struct address *at, const char *from, char **texts)
 	for (; *texts; texts++)
 		ask(dgram, peer, *texts);
 	vb_dgram_close(dgram);
-	return 0;
+	return printed(0);
 }
 
 static int listen_to(const char *group, const char *from, unsigned count)
@@ -86,7 +86,7 @@ static int listen_to(const char *group, const char *from, unsigned count)
 		fflush(stdout);
 	}
 	vb_dgram_close(dgram);
-	return 0;
+	return printed(0);
 }
 
 static int announce(const char *group, const char *from, char **texts)

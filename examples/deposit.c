@@ -80,7 +80,7 @@ static int send_file(const struct address *to, const char *path, const char *id)
 	ask(channel, 'I', 'S', &message);
 	puts(message.text);
 	vb_channel_close(channel, NULL); /* the answers have said it all */
-	return 0;
+	return printed(0);
 }
 
 /* The memory is the sender's from the token until it is done, and never again. */

@@ -76,6 +76,15 @@ static inline const char *why_not(ssize_t returned, const struct vb_error *err)
 	return returned < 0 ? vb_error_format(err, line, sizeof(line)) : NULL;
 }
 
+/* An exit code: the one given, if all that was printed has got out. */
+static inline int printed(int code)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	warn("standard output");
+	return code ? code : 1;
+}
+
 /* What somebody else has sent, fit for a terminal; in place. */
 static inline const char *printable(char *text)
 {

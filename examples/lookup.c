@@ -119,7 +119,7 @@ static int look_up(const struct address *at, char **keys)
 		missing = 1;
 	}
 	vb_channel_close(channel, NULL);
-	return missing;
+	return printed(missing);
 }
 
 int main(int argc, char **argv)

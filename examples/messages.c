@@ -23,7 +23,7 @@ static int serve(const struct address *at, const struct vb_options *options)
 	while ((len = vb_channel_recv(channel, &message, &err)) != VB_ERR_EOF)
 		printf("received %.*s\n", (int)must(len, &err), (const char *)message);
 	must(vb_channel_close(channel, &err), &err);
-	return 0;
+	return printed(0);
 }
 
 static int send_all(const struct address *to, const struct vb_options *options)

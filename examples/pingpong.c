@@ -42,7 +42,7 @@ static int play(const struct address *to, const struct vb_options *options, unsi
 	must(vb_channel_close(channel, &err), &err);
 	printf("%.0f bytes in %.2f seconds = %.2f Mbit/sec\n", bytes, took, bytes * 8 / took / 1e6);
 	printf("%u iters in %.2f seconds = %.2f usec/iter\n", times, took, took * 1e6 / times);
-	return 0;
+	return printed(0);
 }
 
 int main(int argc, char **argv)
