@@ -273,6 +273,8 @@ static void impatient_client(struct side *side)
 	side->options.connect_timeout_ms = 200;
 	CHECK_EQ(vb_channel_connect(side->address, port_there(side), &side->options, &ch, &err),
 		 VB_ERR_TIMEOUT);
+	CHECK(strstr(err.cause, "somebody listens there, and does not answer"));
+	CHECK(strstr(err.hint, "stopped or busy"));
 	signal_step(side, 0);
 }
 

@@ -274,6 +274,26 @@ void ofi_events(struct ofi_ep *ep)
 		on_event(ep, FI_SHUTDOWN, NULL, 0);
 }
 
+/* TCP's own connection stands as soon as somebody listens, whether a program there looks at it or not. */
+static int fail_silence(struct ofi_ep *ep, struct vb_error *err)
+{
+	struct sockaddr_storage sa;
+	size_t len = sizeof(sa);
+	bool stands = fi_getpeer(ep->ep, &sa, &len) == 0;
+
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_TIMEOUT,
+				     .operation = "connect to",
+				     .object = ep->base.peer,
+				     .cause = stands ? "somebody listens there, and does not answer"
+						     : "no answer",
+				     .hint = stands ? "its program is stopped or busy, or another "
+						      "one: check the port"
+						    : "check the address, and that no firewall "
+						      "drops this port",
+			     });
+}
+
 int ofi_ep_connect(struct vb__ep *base, const void *data, size_t len, uint64_t deadline_ns,
 		   struct vb_error *err)
 {
@@ -290,14 +310,7 @@ int ofi_ep_connect(struct vb__ep *base, const void *data, size_t len, uint64_t d
 		if (base->state == VB__EP_DOWN)
 			return vb__fail_again(err, &base->down);
 		if (vb__now_ns() >= deadline_ns)
-			return vb__fail(err, &(struct vb__failure){
-						     .code = VB_ERR_TIMEOUT,
-						     .operation = "connect to",
-						     .object = base->peer,
-						     .cause = "no answer",
-						     .hint = "check the address, and that no "
-							     "firewall drops this port",
-					     });
+			return fail_silence(ep, err);
 		vb__waiter_sleep(base->wait_fd, deadline_ns);
 		vb__waiter_check(&ep->waiter, VB__READY_TICK | VB__READY_WAKE);
 	}
