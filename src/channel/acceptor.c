@@ -317,7 +317,7 @@ static int make_channel(struct vb_listener *l, struct vb__request *request,
 	struct vb__ep *ep;
 	int rc;
 
-	attr.refusal = (struct vb__words){ l->unable, sizeof(l->unable) };
+	attr.refusal = (struct vb__private_data){ l->unable, sizeof(l->unable) };
 	rc = find_pool(l, request, &attr, err);
 	if (rc) {
 		vb__request_reject(request, l->unable, sizeof(l->unable));

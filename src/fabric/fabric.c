@@ -103,7 +103,7 @@ int vb__ep_accept(struct vb__ep *ep, const void *data, size_t len, struct vb_err
 	int rc = ep->fabric->accept(ep, data, len, err);
 
 	if (rc == 0)
-		ep->refusal = (struct vb__words){ .len = 0 };
+		ep->refusal = (struct vb__private_data){ .len = 0 };
 	return rc;
 }
 

@@ -168,7 +168,7 @@ struct vb__completion {
 };
 
 /* Private data of an answer. */
-struct vb__words {
+struct vb__private_data {
 	const void *data;
 	size_t len;
 };
@@ -182,7 +182,7 @@ struct vb__ep_attr {
 	struct vb__pool *pool;		  /* to receive through; NULL: none. Only where accepting */
 	enum vb__qp_type qp_type;	  /* where accepting: that of the request */
 	/* Where accepting: what who asked is told if it comes to nothing. Stays the caller's until that is known. */
-	struct vb__words refusal;
+	struct vb__private_data refusal;
 };
 
 struct vb__ep {
@@ -205,8 +205,8 @@ struct vb__ep {
 	size_t peer_data_len; /* may be padded by the fabric */
 	struct vb__mr *mrs;
 	struct vb__window *windows;
-	struct vb__pool *pool;	  /* or NULL */
-	struct vb__words refusal; /* until it is accepted */
+	struct vb__pool *pool;		 /* or NULL */
+	struct vb__private_data refusal; /* until it is accepted */
 };
 
 /* A listening endpoint. */

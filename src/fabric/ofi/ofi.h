@@ -142,7 +142,7 @@ void ofi_events(struct ofi_ep *ep);
 
 /* Says no to who asked with this info, which stays the caller's. */
 void ofi_turn_away(const struct vb__log *log, struct fid_pep *pep, const struct fi_info *info,
-		   const struct vb__words *words);
+		   const struct vb__private_data *words);
 int ofi_listen(const struct vb__settings *settings, const struct vb__address *at,
 	       struct vb__pep **pep, struct vb_error *err);
 int ofi_next_request(struct vb__pep *pep, struct vb__request **request, struct vb_error *err);

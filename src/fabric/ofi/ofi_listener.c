@@ -58,7 +58,7 @@ int ofi_listen(const struct vb__settings *settings, const struct vb__address *at
 }
 
 void ofi_turn_away(const struct vb__log *log, struct fid_pep *pep, const struct fi_info *info,
-		   const struct vb__words *words)
+		   const struct vb__private_data *words)
 {
 	ofi_note(log, fi_reject(pep, info->handle, words->data, words->len), "fi_reject",
 		 "a request", "the peer is not told");
@@ -68,7 +68,7 @@ static int make_request(struct ofi_pep *pep, const struct fi_eq_cm_entry *entry,
 			struct vb__request **out, struct vb_error *err)
 {
 	struct ofi_request *request = calloc(1, sizeof(*request));
-	const struct vb__words none = { .len = 0 };
+	const struct vb__private_data none = { .len = 0 };
 
 	if (!request) {
 		ofi_turn_away(&pep->log, pep->pep, entry->info, &none);
@@ -127,7 +127,7 @@ int ofi_pep_arm(struct vb__pep *base)
 void ofi_reject(struct vb__request *base, const void *data, size_t len)
 {
 	struct ofi_request *request = (struct ofi_request *)base;
-	const struct vb__words words = { data, len };
+	const struct vb__private_data words = { data, len };
 
 	ofi_turn_away(&request->log, request->pep, request->info, &words);
 	ofi_library.freeinfo(request->info);

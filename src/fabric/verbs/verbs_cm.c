@@ -318,7 +318,7 @@ static int accept_from(struct verbs_ep *ep, const void *data, size_t len, struct
 
 static void refuse(struct verbs_ep *ep)
 {
-	const struct vb__words *words = &ep->base.refusal;
+	const struct vb__private_data *words = &ep->base.refusal;
 
 	verbs_note(&ep->log, rdma_reject(ep->cm.id, words->data, (uint8_t)words->len),
 		   "rdma_reject", ep->base.peer, "the peer is not told");

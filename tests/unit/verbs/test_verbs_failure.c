@@ -29,7 +29,7 @@ static void refused_registration_tells_limit_need_and_remedies(void **state)
 	vb__ep_close(ep);
 }
 
-static const struct vb__words sorry = { "sorry", 6 };
+static const struct vb__private_data sorry = { "sorry", 6 };
 
 static void assert_sorry(unsigned times)
 {

@@ -418,7 +418,7 @@ static void who_is_never_accepted_is_refused_in_words(void **state)
 	int fd = tcp_peer_call(pep);
 
 	(void)state;
-	harness_attr.refusal = (struct vb__words){ "sorry", 6 };
+	harness_attr.refusal = (struct vb__private_data){ "sorry", 6 };
 	vb__ep_close(tcp_peer_request(pep, fd, &asked));
 	assert_true(tcp_peer_hear(fd, &reply));
 	assert_int_equal(reply.kind, VB__WIREUP_REJECT);
