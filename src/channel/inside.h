@@ -92,6 +92,10 @@ unsigned vb__channel_filled(struct vb_channel *channel);
 /* Looks after what is under way although nobody is inside a call. True if something is. */
 bool vb__channel_tend(struct vb_channel *channel);
 
+/* As vb_region_open, for memory that is only sent or put from: it may be read-only. */
+int vb__region_open_source(struct vb_channel *channel, const void *addr, size_t len,
+			   struct vb_region **region, struct vb_error *err);
+
 /* As vb_grant, for memory that is used only while somebody is inside a call of this channel. */
 int vb__grant_attended(struct vb_region *region, size_t offset, size_t len, unsigned rights,
 		       struct vb_grant **grant, struct vb_error *err);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "channel/channel_state.h"
+#include "channel/inside.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
 
@@ -28,9 +29,12 @@ static bool overlaps(const struct vb_channel *ch, const uint8_t *addr, size_t le
 	return false;
 }
 
-static int add_region(struct vb_channel *ch, struct vb_region *region, struct vb_error *err)
+static int add_region(struct vb_channel *ch, struct vb_region *region, bool source,
+		      struct vb_error *err)
 {
-	unsigned access = ch->ep->caps & VB__CAP_WINDOW ? VB__ACCESS_BINDABLE : VB__ACCESS_LOCAL;
+	unsigned access = source			  ? VB__ACCESS_SOURCE
+			  : ch->ep->caps & VB__CAP_WINDOW ? VB__ACCESS_BINDABLE
+							  : VB__ACCESS_LOCAL;
 	int rc = 0;
 
 	if (overlaps(ch, region->addr, region->len))
@@ -45,7 +49,7 @@ static int add_region(struct vb_channel *ch, struct vb_region *region, struct vb
 }
 
 /* `mapped` bytes of it are ours, and go with the region, or now if it cannot be made. */
-static int open_region(struct vb_channel *ch, void *addr, size_t len, size_t mapped,
+static int open_region(struct vb_channel *ch, void *addr, size_t len, size_t mapped, bool source,
 		       struct vb_region **out, struct vb_error *err)
 {
 	struct vb_region *region = calloc(1, sizeof(*region));
@@ -58,7 +62,7 @@ static int open_region(struct vb_channel *ch, void *addr, size_t len, size_t map
 	}
 	*region = (struct vb_region){ .channel = ch, .addr = addr, .len = len, .mapped = mapped };
 	vb__channel_lock(ch);
-	rc = add_region(ch, region, err);
+	rc = add_region(ch, region, source, err);
 	vb__channel_unlock(ch);
 	if (rc)
 		vb__region_free(region);
@@ -67,15 +71,27 @@ static int open_region(struct vb_channel *ch, void *addr, size_t len, size_t map
 	return rc;
 }
 
-int vb_region_open(struct vb_channel *ch, void *addr, size_t len, struct vb_region **region,
-		   struct vb_error *err)
+static int open_given(struct vb_channel *ch, void *addr, size_t len, bool source,
+		      struct vb_region **region, struct vb_error *err)
 {
 	vb__error_clear(err);
 	if (!addr || !len)
 		return vb__fail_invalid(err, "region", "it is empty");
 	if (len > UINTPTR_MAX - (uintptr_t)addr)
 		return vb__fail_invalid(err, "region", "it reaches beyond the end of memory");
-	return open_region(ch, addr, len, 0, region, err);
+	return open_region(ch, addr, len, 0, source, region, err);
+}
+
+int vb_region_open(struct vb_channel *ch, void *addr, size_t len, struct vb_region **region,
+		   struct vb_error *err)
+{
+	return open_given(ch, addr, len, false, region, err);
+}
+
+int vb__region_open_source(struct vb_channel *ch, const void *addr, size_t len,
+			   struct vb_region **region, struct vb_error *err)
+{
+	return open_given(ch, (void *)addr, len, true, region, err);
 }
 
 static size_t rounded(size_t len, size_t to)
@@ -109,7 +125,7 @@ int vb_region_alloc(struct vb_channel *ch, size_t len, struct vb_region **region
 			return vb__fail_errno(err, mapped ? errno : ENOMEM, "mmap", "region");
 		(void)madvise(addr, mapped, MADV_HUGEPAGE); /* where they are made on demand */
 	}
-	return open_region(ch, addr, len, mapped, region, err);
+	return open_region(ch, addr, len, mapped, false, region, err);
 }
 
 void *vb_region_addr(const struct vb_region *region)

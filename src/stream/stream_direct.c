@@ -111,7 +111,7 @@ bool vb__stream_ready_memory(struct vb_stream *s, const void *data, size_t len,
 	}
 	if (vb__channel_sends_any_memory(s->channel))
 		return true;
-	if (vb_region_open(s->channel, (void *)data, len, region, NULL) != 0)
+	if (vb__region_open_source(s->channel, data, len, region, NULL) != 0)
 		return false;
 	s->counters.registrations++;
 	return true;

@@ -17,6 +17,15 @@ static struct vb_stream_counters counters_of(struct vb_stream *stream)
 	return counters;
 }
 
+static uint8_t *map_at(void *where)
+{
+	void *addr = mmap(where, MIB, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | (where ? MAP_FIXED : 0), -1, 0);
+
+	CHECK(addr != MAP_FAILED && (!where || addr == where));
+	return addr;
+}
+
 /* ---- What is copied, and what is registered ---- */
 
 static void read_often(struct vb_stream *stream, uint8_t *buffer)
@@ -51,6 +60,22 @@ static void placed_client(struct side *side)
 	CHECK_EQ(counters_of(stream).direct_written, TIMES * MIB);
 	/* That it is ready, if nobody had asked before, and that it is there. */
 	CHECK(messages_sent(stream) <= 2 * TIMES);
+	close_stream(stream);
+}
+
+/* No device may be asked for more than to read it. */
+static void read_only_client(struct side *side)
+{
+	struct vb_stream *stream = connect_stream(side, DIRECT_BYTES);
+	uint8_t *memory = map_at(NULL);
+
+	for (uint32_t i = 0; i < TIMES; i++) {
+		CHECK_EQ(mprotect(memory, MIB, PROT_READ | PROT_WRITE), 0);
+		fill_at(memory, MIB, (uint64_t)i * MIB, 1);
+		CHECK_EQ(mprotect(memory, MIB, PROT_READ), 0);
+		write_well(stream, memory, MIB);
+	}
+	CHECK_EQ(counters_of(stream).direct_written, TIMES * MIB);
 	close_stream(stream);
 }
 
@@ -91,15 +116,6 @@ static void kept_client(struct side *side)
 }
 
 /* ---- Memory that is unmapped and mapped again ---- */
-
-static uint8_t *map_at(void *where)
-{
-	void *addr = mmap(where, MIB, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | (where ? MAP_FIXED : 0), -1, 0);
-
-	CHECK(addr != MAP_FAILED && (!where || addr == where));
-	return addr;
-}
 
 /* Odd rounds keep it for their time, even ones do not. */
 static void remapped(struct vb_stream *stream, bool reads)
@@ -265,6 +281,7 @@ static void misleading_client(struct side *side)
 
 const struct test stream_direct_tests[] = {
 	{ "stream_large_writes_are_placed_without_a_copy", placed_server, placed_client },
+	{ "stream_read_only_memory_is_placed_without_a_copy", placed_server, read_only_client },
 	{ "stream_kept_memory_is_registered_once", kept_server, kept_client },
 	{ "stream_memory_mapped_anew_is_not_taken_for_what_was_there", remapped_server,
 	  remapped_client },
