@@ -132,8 +132,13 @@ int vb_stream_server_fd(const struct vb_stream_server *server);
  * Memory of direct reads and writes is registered for the call, and no longer:
  * what is freed and mapped anew must never be taken for what was there before.
  * Memory that is used again and again can be kept registered: from `keep` until
- * `forget`, or the stream's end, reads and writes inside of it register nothing. It
- * must stay mapped as it is until then.
+ * `forget`, or the stream's end, reads and writes inside of it register nothing,
+ * but for the first direct read where the device has no memory windows (Soft-RoCE,
+ * siw, libfabric). It must be writable, and stay mapped as it is until then.
+ *
+ * The price where there are no windows: from that first read until `forget` the
+ * peer of this stream could write anywhere in what is kept, not just where a read
+ * is under way, if it broke the protocol. Do not keep memory of streams whose peer is not trusted.
  */
 int vb_stream_keep(struct vb_stream *stream, void *data, size_t len, struct vb_error *err);
 
@@ -150,6 +155,9 @@ struct vb_stream_counters {
 	uint64_t bytes_read, bytes_written;
 	uint64_t direct_read, direct_written; /* of these, without a copy */
 	uint64_t messages_sent;
+
+	/* How often memory of yours was registered with the device or provider; how often
+	 * that was not needed because the memory was kept. */
 	uint64_t registrations, registrations_saved;
 };
 void vb_stream_counters(struct vb_stream *stream, struct vb_stream_counters *counters);

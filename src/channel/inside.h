@@ -104,11 +104,19 @@ int vb__grant_attended(struct vb_region *region, size_t offset, size_t len, unsi
 int64_t vb__access_post(struct vb_channel *channel, const struct vb_access *accesses, int count,
 			bool attended, struct vb_error *err);
 
-/* Lets the peer write this memory by the token, until it is covered. Here, too, somebody must be inside a call. */
+/* Lets the peer write this memory, by tokens for parts of it, until it is covered. Here, too, somebody must be inside a call. */
 struct vb__mr;
-int vb__channel_expose(struct vb_channel *channel, void *addr, size_t len, struct vb_token *token,
-		       struct vb__mr **mr, struct vb_error *err);
+int vb__channel_expose(struct vb_channel *channel, void *addr, size_t len, struct vb__mr **mr,
+		       struct vb_error *err);
+void vb__exposure_token(const struct vb__mr *mr, const void *addr, size_t len,
+			struct vb_token *token);
 void vb__channel_cover(struct vb_channel *channel, struct vb__mr *mr);
+
+/* Grants come and go without a registration. */
+bool vb__channel_has_windows(const struct vb_channel *channel);
+
+/* How often memory was registered for this channel so far, its own included. */
+uint64_t vb__channel_registrations(struct vb_channel *channel);
 
 /* From now on waiting is sleeping: where the CPU itself has to move the data, spinning is in its way. */
 void vb__channel_stop_spinning(struct vb_channel *channel);

@@ -124,6 +124,7 @@ int vb__mr_open(struct vb__ep *ep, void *addr, size_t len, unsigned access, stru
 	(*mr)->len = len;
 	(*mr)->next = ep->mrs;
 	ep->mrs = *mr;
+	ep->registrations++;
 	return 0;
 }
 

@@ -204,6 +204,7 @@ struct vb__ep {
 	uint8_t peer_data[VB__PRIVATE_DATA];
 	size_t peer_data_len; /* may be padded by the fabric */
 	struct vb__mr *mrs;
+	uint64_t registrations; /* how often memory was registered so far */
 	struct vb__window *windows;
 	struct vb__pool *pool;		 /* or NULL */
 	struct vb__private_data refusal; /* until it is accepted */

@@ -11,11 +11,11 @@
 
 _Static_assert(sizeof(struct vb_token) == VB__STREAM_TOKEN, "a token is what the wire has");
 
-static const struct vb__kept *find_kept(const struct vb_stream *s, const void *data, size_t len)
+static struct vb__kept *find_kept(const struct vb_stream *s, const void *data, size_t len)
 {
 	const uint8_t *addr = data;
 
-	for (const struct vb__kept *k = s->kept; k; k = k->next)
+	for (struct vb__kept *k = s->kept; k; k = k->next)
 		if (addr >= k->addr && len <= k->len && (size_t)(addr - k->addr) <= k->len - len)
 			return k;
 	return NULL;
@@ -31,23 +31,48 @@ static int grant(struct vb_stream *s, const struct vb__kept *kept, uint8_t *data
 
 	if (rc == 0)
 		want->token = *vb_grant_token(want->grant);
+	s->counters.registrations_saved += rc == 0;
+	return rc;
+}
+
+/* All of it, from the first time on until it is forgotten. */
+static int expose_kept(struct vb_stream *s, struct vb__kept *kept, uint8_t *data, size_t len)
+{
+	int rc = 0;
+
+	if (kept->exposed)
+		s->counters.registrations_saved++;
+	else
+		rc = vb__channel_expose(s->channel, kept->addr, kept->len, &kept->exposed, NULL);
+	if (rc == 0)
+		vb__exposure_token(kept->exposed, data, len, &s->in.want.token);
+	return rc;
+}
+
+static int expose(struct vb_stream *s, uint8_t *data, size_t len)
+{
+	struct vb__want *want = &s->in.want;
+	int rc = vb__channel_expose(s->channel, data, len, &want->exposed, NULL);
+
+	if (rc == 0)
+		vb__exposure_token(want->exposed, data, len, &want->token);
 	return rc;
 }
 
 bool vb__stream_want(struct vb_stream *s, void *data, size_t len)
 {
-	const struct vb__kept *kept = find_kept(s, data, len);
+	struct vb__kept *kept = find_kept(s, data, len);
 	struct vb__want *want = &s->in.want;
 	int rc;
 
-	if (kept)
+	if (!kept)
+		rc = expose(s, data, len);
+	else if (vb__channel_has_windows(s->channel))
 		rc = grant(s, kept, data, len);
 	else
-		rc = vb__channel_expose(s->channel, data, len, &want->token, &want->exposed, NULL);
+		rc = expose_kept(s, kept, data, len);
 	if (rc)
 		return false;
-	s->counters.registrations += !kept;
-	s->counters.registrations_saved += kept != NULL;
 	want->open = true;
 	want->used = false;
 	want->from = s->in.consumed;
@@ -105,15 +130,11 @@ void vb__stream_on_want(struct vb_stream *s, const struct vb__stream_word *word,
 bool vb__stream_ready_memory(struct vb_stream *s, const void *data, size_t len,
 			     struct vb_region **region)
 {
-	if (find_kept(s, data, len)) {
-		s->counters.registrations_saved++;
-		return true;
-	}
 	if (vb__channel_sends_any_memory(s->channel))
 		return true;
-	if (vb__region_open_source(s->channel, data, len, region, NULL) != 0)
-		return false;
-	s->counters.registrations++;
+	if (!find_kept(s, data, len))
+		return vb__region_open_source(s->channel, data, len, region, NULL) == 0;
+	s->counters.registrations_saved++;
 	return true;
 }
 
@@ -164,7 +185,6 @@ int vb_stream_keep(struct vb_stream *s, void *data, size_t len, struct vb_error 
 	pthread_mutex_lock(&s->lock);
 	kept->next = s->kept;
 	s->kept = kept;
-	s->counters.registrations++;
 	pthread_mutex_unlock(&s->lock);
 	return 0;
 }
@@ -180,8 +200,10 @@ void vb_stream_forget(struct vb_stream *s, void *data)
 	if (kept)
 		*at = kept->next;
 	pthread_mutex_unlock(&s->lock);
-	if (kept)
+	if (kept) {
+		vb__channel_cover(s->channel, kept->exposed);
 		vb_region_close(kept->region);
+	}
 	free(kept);
 }
 

@@ -73,6 +73,7 @@ static int create(struct vb_channel *ch, const struct vb_stream_options *options
 	s->direct_bytes = options->direct_bytes ? options->direct_bytes : DIRECT_BYTES;
 	s->spill_bytes = options->spill_bytes ? options->spill_bytes : SPILL_BYTES;
 	s->accepted = accepted;
+	s->registered_before = vb__channel_registrations(ch);
 	s->in.spill.last = &s->in.spill.first;
 	pthread_mutex_init(&s->lock, NULL);
 	rc = check_channel(ch, err);
@@ -189,6 +190,7 @@ void vb_stream_counters(struct vb_stream *s, struct vb_stream_counters *counters
 	*counters = s->counters;
 	pthread_mutex_unlock(&s->lock);
 	counters->messages_sent = channel.messages_sent;
+	counters->registrations = vb__channel_registrations(s->channel) - s->registered_before;
 }
 
 /* ---- The end ---- */

@@ -77,6 +77,7 @@ struct vb__kept {
 	uint8_t *addr;
 	size_t len;
 	struct vb_region *region;
+	struct vb__mr *exposed; /* since the first direct read where there are no windows */
 };
 
 /* Where the peer may place what comes next: the buffer of a read. */
@@ -84,8 +85,8 @@ struct vb__want {
 	bool open, used;
 	uint64_t from, to; /* offsets */
 	struct vb_token token;
-	struct vb_grant *grant; /* in kept memory; or else */
-	struct vb__mr *exposed;
+	struct vb_grant *grant; /* by a window in kept memory */
+	struct vb__mr *exposed; /* not kept, and so for this time only */
 };
 
 /* Where the peer wants it placed. */
@@ -145,6 +146,7 @@ struct vb_stream {
 	struct vb__incoming in;
 	struct vb__outgoing out;
 	struct vb_stream_counters counters;
+	uint64_t registered_before; /* the channel's own memory */
 };
 
 /* ---- stream_words.c: lock held ---- */
