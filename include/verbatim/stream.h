@@ -57,7 +57,8 @@ struct vb_stream_options {
 	/*
 	 * How much of the peer's may pile up here while nobody reads, so that two who
 	 * only write do not wait for each other for ever: at the side that accepted during
-	 * a write, at either during a sync. 1 GiB.
+	 * a write, at either during a sync. When so much has piled up they do wait, until
+	 * somebody reads: there is a warning in the log then, once. 1 GiB.
 	 */
 	uint64_t spill_bytes;
 };

@@ -161,16 +161,36 @@ static bool peer_is_stuck(const struct vb_stream *s)
 	return s->in.arrivals.count + VB__STREAM_RESERVE >= s->in.arrivals.size;
 }
 
+static bool fits_first(struct vb_stream *s)
+{
+	return sizeof(struct vb__spilled) + first_arrived(&s->in.arrivals)->len <= spill_room(s);
+}
+
+/*
+ * Whether the peer will read before it has written all is for its program to know: a wait
+ * without end cannot be told from one that is just long.
+ */
+static void warn_of_limit(struct vb_stream *s)
+{
+	bool waits = s->in.ready_to > s->in.received && !spill_room(s);
+
+	if (s->warned || !(waits || peer_is_stuck(s)))
+		return;
+	s->warned = true;
+	vb__log(&s->log, VB_LOG_WARNING,
+		"%s writes more than spill_bytes while this side writes and nobody here reads: if it "
+		"does not read either, both wait for ever",
+		vb_channel_peer(s->channel));
+}
+
 void vb__stream_make_way(struct vb_stream *s, enum vb__wish waits_for)
 {
 	if (s->reading || (!s->accepted && waits_for != VB__WISH_SYNC))
 		return;
 	if (peer_is_stuck(s))
-		while (s->in.arrivals.count &&
-		       sizeof(struct vb__spilled) + first_arrived(&s->in.arrivals)->len <=
-			       spill_room(s) &&
-		       spill_first(s))
+		while (s->in.arrivals.count && fits_first(s) && spill_first(s))
 			;
+	warn_of_limit(s);
 	vb__stream_pull(s, spill_room(s));
 }
 

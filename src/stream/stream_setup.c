@@ -73,6 +73,11 @@ static int create(struct vb_channel *ch, const struct vb_stream_options *options
 	s->direct_bytes = options->direct_bytes ? options->direct_bytes : DIRECT_BYTES;
 	s->spill_bytes = options->spill_bytes ? options->spill_bytes : SPILL_BYTES;
 	s->accepted = accepted;
+	s->log = (struct vb__log){
+		.write = options->connection.log,
+		.arg = options->connection.log_arg,
+		.level = options->connection.log_level,
+	};
 	s->registered_before = vb__channel_registrations(ch);
 	s->in.spill.last = &s->in.spill.first;
 	pthread_mutex_init(&s->lock, NULL);

@@ -14,6 +14,7 @@
 
 #include "channel/inside.h"
 #include "core/failure.h"
+#include "core/log.h"
 #include "wire/stream_word.h"
 
 /*
@@ -133,12 +134,14 @@ struct vb_stream {
 	uint64_t direct_bytes, spill_bytes;
 	struct vb__kept *kept;
 	bool accepted; /* so it is this side that makes way when both are in a write */
+	struct vb__log log;
 
 	pthread_mutex_t lock;
 	bool reading;	   /* a thread is inside read */
 	unsigned awaiting; /* threads that wait for anything but data to read */
 	bool reader_waits; /* a thread waits for data to read */
 	bool closing;	   /* what comes is not wanted any more */
+	bool warned;	   /* that nothing more can be made way for */
 	unsigned due;	   /* of enum vb__due */
 	unsigned unmet;	   /* of enum vb__wish */
 	struct vb_error failure, send_failure;

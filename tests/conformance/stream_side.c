@@ -7,22 +7,27 @@ static struct vb_stream_options options_of(const struct side *side, uint64_t dir
 					   .direct_bytes = direct_bytes };
 }
 
-struct vb_stream_server *serve_streams(struct side *side, uint64_t direct_bytes)
+static struct vb_stream_server *serve_by(struct side *side, const struct vb_stream_options *options)
 {
-	struct vb_stream_options options = options_of(side, direct_bytes);
 	struct vb_stream_server *server;
 	struct vb_error err;
 
-	if (vb_stream_serve(side->address, "0", &options, &server, &err) != 0)
+	if (vb_stream_serve(side->address, "0", options, &server, &err) != 0)
 		fail_with(&err, "serve");
 	side->shared->port = vb_stream_server_port(server);
 	sem_post(&side->shared->listening);
 	return server;
 }
 
-struct vb_stream *serve_stream(struct side *side, uint64_t direct_bytes)
+struct vb_stream_server *serve_streams(struct side *side, uint64_t direct_bytes)
 {
-	struct vb_stream_server *server = serve_streams(side, direct_bytes);
+	struct vb_stream_options options = options_of(side, direct_bytes);
+
+	return serve_by(side, &options);
+}
+
+static struct vb_stream *accept_stream(struct vb_stream_server *server)
+{
 	struct vb_stream *stream;
 	struct vb_error err;
 
@@ -30,6 +35,16 @@ struct vb_stream *serve_stream(struct side *side, uint64_t direct_bytes)
 		fail_with(&err, "accept");
 	vb_stream_server_close(server);
 	return stream;
+}
+
+struct vb_stream *serve_stream(struct side *side, uint64_t direct_bytes)
+{
+	return accept_stream(serve_streams(side, direct_bytes));
+}
+
+struct vb_stream *serve_stream_by(struct side *side, const struct vb_stream_options *options)
+{
+	return accept_stream(serve_by(side, options));
 }
 
 struct vb_stream *connect_stream(struct side *side, uint64_t direct_bytes)

@@ -10,6 +10,7 @@
 
 /* A failure ends the process with the error's text. With options of 0: as the side's. */
 struct vb_stream *serve_stream(struct side *side, uint64_t direct_bytes);
+struct vb_stream *serve_stream_by(struct side *side, const struct vb_stream_options *options);
 struct vb_stream *connect_stream(struct side *side, uint64_t direct_bytes);
 struct vb_stream_server *serve_streams(struct side *side, uint64_t direct_bytes);
 void close_stream(struct vb_stream *stream);

@@ -167,6 +167,62 @@ static void one_after_the_other_client(struct side *side)
 	close_stream(stream);
 }
 
+/* ---- Both only write, and more than one of them can hold ---- */
+
+static sem_t at_limit;
+
+static void on_warning(void *arg, enum vb_log_level level, const char *line)
+{
+	(void)arg, (void)level;
+	if (strstr(line, "spill_bytes"))
+		sem_post(&at_limit);
+}
+
+static void *read_when_warned(void *stream)
+{
+	CHECK_EQ(sem_wait(&at_limit), 0);
+	read_bytes(stream, 0, 4 * MIB, MIB, 1);
+	return NULL;
+}
+
+static void limited_server(struct side *side)
+{
+	struct vb_stream_options options = { .connection = side->options,
+					     .direct_bytes = DIRECT_BYTES,
+					     .spill_bytes = 100000 };
+	struct vb_stream *stream;
+	pthread_t reader;
+
+	options.connection.log = on_warning;
+	options.connection.log_level = VB_LOG_WARNING;
+	sem_init(&at_limit, 0, 0);
+	stream = serve_stream_by(side, &options);
+	CHECK_EQ(pthread_create(&reader, NULL, read_when_warned, stream), 0);
+	write_bytes(stream, 0, 4 * MIB, MIB, 0);
+	pthread_join(reader, NULL);
+	CHECK_EQ(sem_trywait(&at_limit), -1); /* it is told once */
+	close_stream(stream);
+}
+
+static void write_and_read(struct side *side, uint64_t direct_bytes)
+{
+	struct vb_stream *stream = connect_stream(side, direct_bytes);
+
+	write_bytes(stream, 0, 4 * MIB, MIB, 1);
+	read_bytes(stream, 0, 4 * MIB, MIB, 0);
+	close_stream(stream);
+}
+
+static void limited_client(struct side *side)
+{
+	write_and_read(side, DIRECT_BYTES);
+}
+
+static void limited_eager_client(struct side *side)
+{
+	write_and_read(side, UINT64_MAX);
+}
+
 const struct test stream_thread_tests[] = {
 	{ "stream_read_and_written_at_random_by_two_threads", model_server, model_client },
 	{ "stream_read_and_written_directly_by_two_threads", direct_model_server,
@@ -174,5 +230,8 @@ const struct test stream_thread_tests[] = {
 	{ "stream_write_goes_at_once_while_a_thread_reads", answers_server, questions_client },
 	{ "stream_two_threads_against_one_that_only_writes", duplex_server,
 	  one_after_the_other_client },
+	{ "stream_both_write_more_than_spills_until_one_reads", limited_server, limited_client },
+	{ "stream_both_write_more_than_spills_eagerly_until_one_reads", limited_server,
+	  limited_eager_client },
 	{ NULL },
 };
