@@ -118,10 +118,9 @@ static const char *serve(struct vb_channel *channel, const char *secrets, const 
 	const char *why = hear(channel, 'O', &message);
 
 	if (why || (why = take(channel, &message.offer, &memory)) ||
-	    (why = say(channel, 'G', &message)) || (why = hear(channel, 'I', &message)))
+	    (why = say(channel, 'G', &message)) || (why = hear(channel, 'I', &message)) ||
+	    (why = find_line(secrets, message.text, message.text)))
 		return why;
-	if (!find_line(secrets, message.text, message.text))
-		return "nobody is known by that ID";
 	if (!store_file(path, vb_region_addr(memory), vb_region_len(memory)))
 		return "it cannot be stored";
 	return say(channel, 'S', &message);

@@ -108,33 +108,48 @@ static inline const void *map_file(const char *path, size_t *len)
 	return data;
 }
 
+/* Written beside it first: if that fails, what was there is still there. */
 static inline bool store_file(const char *path, const void *data, size_t len)
 {
-	FILE *file = fopen(path, "wb");
-	bool ok = file && fwrite(data, len, 1, file) == 1;
+	char beside[4096];
+	struct stat st;
+	FILE *file;
+	bool ok;
 
-	if (file && fclose(file) == 0 && ok)
+	snprintf(beside, sizeof(beside), "%s.part", path);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		warnx("%s: not a file", path);
+		return false;
+	}
+	file = fopen(beside, "wb");
+	ok = file && fwrite(data, len, 1, file) == 1;
+	if (file && fclose(file) == 0 && ok && rename(beside, path) == 0)
 		return true;
 	warn("%s", path);
+	if (file)
+		remove(beside);
 	return false;
 }
 
-/* What stands behind `word` in a file of lines "WORD REST", into `rest`, and zeros behind it; false if it is not there. */
-static inline bool find_line(const char *path, const char *word, char rest[256])
+/* What stands behind `id` in a file of lines "ID REST", into `rest`, and zeros behind it. NULL, or why not. */
+static inline const char *find_line(const char *path, const char *id, char rest[256])
 {
-	FILE *file = fopen(path, "r");
+	const char *why = "nobody is known by that ID";
 	char line[512], first[256], other[256];
-	bool found = false;
+	FILE *file = fopen(path, "r");
 
-	if (!file)
+	while (file && why && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%255s %255[^\n]", first, other) == 2 && !strcmp(first, id))
+			why = NULL;
+	if (!file || ferror(file)) {
 		warn("%s", path);
-	while (file && !found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "%255s %255[^\n]", first, other) == 2 && !strcmp(first, word);
-	if (found)
+		why = "the secrets cannot be read";
+	}
+	if (!why)
 		strncpy(rest, other, 256); /* what is behind belongs to nobody else */
 	if (file)
 		fclose(file);
-	return found;
+	return why;
 }
 
 static inline double now(void)
