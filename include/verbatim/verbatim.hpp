@@ -18,9 +18,10 @@
  * A failure is a vb::error. The end of what the peer sends is none: it is an empty optional, or a short read.
  *
  * Objects own what they stand for and can be moved, not copied; one that was moved from can only be assigned to or
- * destroyed. close() ends a channel or a stream in good order, and may block and throw. A destructor does neither: a
- * channel or stream that was not closed is aborted, so that no peer takes what an exception has cut off for all of
- * it. Regions belong to a channel and grants to a region: they must go first. Destructors do it in that order where these
+ * destroyed. close() ends a channel or a stream in good order, and may block and throw. A destructor throws nothing: a
+ * channel or stream that was not closed is aborted, at once, so that no peer takes what an exception has cut off for all of
+ * it. Some wait as their C calls do: a server up to a second for its clients, a region for what was posted from it, a
+ * grant for an access that has begun. Regions belong to a channel and grants to a region: they must go first. Destructors do it in that order where these
  * are declared later; before close() of a channel, revoke() its grants and close() its regions.
  *
  * Everything is inline and no more than the C call; get() gives what that takes. Threads: as in C.

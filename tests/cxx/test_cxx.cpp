@@ -81,11 +81,17 @@ template <class Object> constexpr bool owns()
 	       !std::is_copy_assignable_v<Object>;
 }
 
-static_assert(owns<vb::channel>() && owns<vb::listener>() && owns<vb::region>() &&
-	      owns<vb::grant>());
-static_assert(owns<vb::stream>() && owns<vb::stream_server>() && owns<vb::server>());
-static_assert(owns<vb::door>() && owns<vb::session>());
-static_assert(sizeof(vb::channel) == sizeof(void *) && sizeof(vb::region) == sizeof(void *));
+/* They own what the pointer of the C calls stands for, and hold nothing besides it. */
+template <class... Objects> constexpr bool are_pointers()
+{
+	return (owns<Objects>() && ...) && ((sizeof(Objects) == sizeof(void *)) && ...) &&
+	       (std::is_standard_layout_v<Objects> && ...);
+}
+
+static_assert(are_pointers<vb::channel, vb::listener, vb::region, vb::grant, vb::stream,
+			   vb::stream_server, vb::server, vb::door, vb::session>());
+static_assert(sizeof(vb::channel_ref) == sizeof(void *));
+static_assert(std::is_trivially_copyable_v<vb::channel_ref>);
 static_assert(std::is_nothrow_copy_constructible_v<vb::error>);
 
 void an_error_tells_the_whole_story()
