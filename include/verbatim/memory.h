@@ -68,7 +68,11 @@ struct vb_token {
 
 struct vb_grant;
 
-/* Gives the peer rights (of enum vb_right) on a part of a region. */
+/*
+ * Gives the peer rights (of enum vb_right) on a part of a region. VB_ERR_UNSUPPORTED for a
+ * client of a vb_server on a RoCE or InfiniBand device without memory windows, such as
+ * Soft-RoCE: keys would be good for all clients there.
+ */
 int vb_grant(struct vb_region *region, size_t offset, size_t len, unsigned rights,
 	     struct vb_grant **grant, struct vb_error *err);
 const struct vb_token *vb_grant_token(const struct vb_grant *grant);

@@ -9,7 +9,9 @@
  *
  * Clients are channels, and connect by vb_channel_connect. What they send is
  * received into memory that all of them share, where the fabric can do that, so
- * that a thousand idle ones cost little.
+ * that a thousand idle ones cost little. The price: on a RoCE or InfiniBand device
+ * without memory windows, such as Soft-RoCE, vb_grant to a client is VB_ERR_UNSUPPORTED,
+ * since clients there could use each other's keys; use a listener for these.
  *
  * Threads: waiting, closing and closing a client are for one thread at a time;
  * others may send to clients meanwhile. To receive is the server's part: do
