@@ -60,7 +60,7 @@ public:
 
 	~IbCommunicator() override
 	{
-		end();
+		end_stream();
 	}
 
 	void Serve() override
@@ -86,9 +86,11 @@ public:
 
 	void Connect() override
 	{
+		failed_ = false;
 		stream_ = vb::stream(host_.c_str(), port_.c_str());
 	}
 
+	/* The backend never closes nor deletes what it has accepted: at its end the stream has to go by itself. */
 	size_t Read(char *buffer, size_t size) override
 	{
 		vb_error err;
@@ -97,9 +99,12 @@ public:
 		if (size == 0 || !stream_.get())
 			return 0;
 		got = vb_stream_read(stream_.get(), buffer, size, &err);
+		if (got == static_cast<ssize_t>(size))
+			return size;
 		if (got < 0)
 			fail(err);
-		return got == static_cast<ssize_t>(size) ? size : 0;
+		end_stream();
+		return 0;
 	}
 
 	size_t Write(const char *buffer, size_t size) override
@@ -125,7 +130,8 @@ public:
 
 	void Close() override
 	{
-		end();
+		end_stream();
+		server_.close();
 	}
 
 	/* The backend reads names byte by byte from what calls itself so, and from others in ways of their own. */
@@ -154,7 +160,7 @@ private:
 	}
 
 	/* Requests that nobody answers may still be under way, so the end is a good one. */
-	void end() noexcept
+	void end_stream() noexcept
 	{
 		try {
 			if (stream_.get() && !failed_)
@@ -163,7 +169,6 @@ private:
 			fail(error.get());
 		}
 		stream_.abort();
-		server_.close();
 	}
 
 	std::string host_, port_;

@@ -15,12 +15,15 @@
 #include <ctime>
 #include <dlfcn.h>
 #include <exception>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -315,6 +318,53 @@ void a_frontend_that_is_killed_ends_the_read()
 	run_pair(meet_a_dead_client, announce_and_die, announce_and_die);
 }
 
+/* ---- As GVirtuS' backend does it: each client in a thread, which nobody closes or deletes ---- */
+
+constexpr int frontends = 12;
+
+long open_descriptors()
+{
+	using entries = std::filesystem::directory_iterator;
+
+	return std::distance(entries("/proc/self/fd"), entries());
+}
+
+void serve_and_forget(Communicator &server)
+{
+	long at_first = 0;
+
+	server.Serve();
+	for (int i = 0; i < frontends; i++) {
+		const Communicator *client = nullptr;
+
+		while (!client)
+			client = server.Accept();
+		std::thread([&] {
+			std::string routine;
+
+			while (read_name(const_cast<Communicator &>(*client), routine))
+				;
+		}).join();
+		if (i == 1)
+			at_first = open_descriptors();
+	}
+	CHECK(open_descriptors() <= at_first);
+}
+
+void come_and_go(Communicator &c)
+{
+	for (int i = 0; i < frontends; i++) {
+		c.Connect();
+		CHECK(c.Write("note", 5) == 5);
+		c.Close();
+	}
+}
+
+void frontends_that_have_left_leave_nothing_behind()
+{
+	run_pair(serve_and_forget, come_and_go);
+}
+
 void do_nothing_in_particular(Communicator &c)
 {
 	c.Connect();
@@ -412,6 +462,7 @@ const test tests[] = {
 	TEST(calls_without_an_answer_all_arrive),
 	TEST(a_backend_that_is_killed_ends_the_read),
 	TEST(a_frontend_that_is_killed_ends_the_read),
+	TEST(frontends_that_have_left_leave_nothing_behind),
 	TEST(nothing_is_done_for_no_bytes),
 	TEST(what_fails_at_the_start_is_thrown),
 	TEST(a_signal_ends_the_wait_for_a_client),
