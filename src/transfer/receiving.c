@@ -164,6 +164,7 @@ static void open_sink(struct vb__crew *crew, unsigned number)
 	};
 	struct vb__origin origin = {
 		.total_bytes = session->agreed.total_bytes,
+		.has_mode = session->agreed.has_mode,
 		.mode = session->agreed.mode,
 		.sparse = session->agreed.sparse,
 	};

@@ -254,6 +254,7 @@ static int agree(struct vb_session *session, const struct vb__source *source, st
 		.sends = true,
 		.tree = source->ops->hear != NULL,
 		.sparse = source->sparse,
+		.has_mode = source->has_mode,
 		.mode = (uint16_t)source->mode,
 		.total_bytes = source->total_bytes,
 	};

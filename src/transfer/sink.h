@@ -15,7 +15,8 @@
 /* What the sender tells of the input beforehand. */
 struct vb__origin {
 	uint64_t total_bytes; /* UINT64_MAX: not known */
-	mode_t mode;	      /* permissions of a regular file; 0 if it was none */
+	bool has_mode;	      /* it is a regular file, with these permissions: */
+	mode_t mode;
 	bool sparse;
 };
 

@@ -102,7 +102,7 @@ static const struct vb__sink_ops file_ops = {
 
 static mode_t choose_mode(const struct file_sink *f, const struct vb__origin *origin)
 {
-	if (origin->mode)
+	if (origin->has_mode)
 		return vb__less_umask(origin->mode);
 	return f->temp.old.st_mode ? f->temp.old.st_mode & 0777 : vb__less_umask(0666);
 }

@@ -15,9 +15,10 @@
 struct vb__source {
 	const struct vb__source_ops *ops;
 	uint64_t total_bytes; /* UINT64_MAX: not known before the end */
-	mode_t mode;	      /* permissions of a regular file; 0 if it is none */
-	bool sparse;	      /* it has holes */
-	int cancel_fd;	      /* readable: the transfer is given up, nothing may block any longer */
+	bool has_mode;	      /* it is a regular file, with these permissions: */
+	mode_t mode;
+	bool sparse;   /* it has holes */
+	int cancel_fd; /* readable: the transfer is given up, nothing may block any longer */
 };
 
 struct vb__source_ops {

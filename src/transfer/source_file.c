@@ -163,7 +163,8 @@ int vb__file_source_open(int fd, bool own, const struct vb_input *input, enum vb
 		file_close(&f->base);
 		return VB_ERR_IO;
 	}
-	f->base.mode = S_ISREG(st.st_mode) ? st.st_mode & 0777 : 0;
+	f->base.has_mode = S_ISREG(st.st_mode);
+	f->base.mode = f->base.has_mode ? st.st_mode & 0777 : 0;
 	vb__reading_open(&f->reading, f->fd, f->start, f->start + f->base.total_bytes, &st, direct);
 	f->base.sparse = f->own && vb__reading_look_for_holes(&f->reading, f->start, &st);
 	(void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);

@@ -143,8 +143,8 @@ static void prepare(struct stream_source *s, int fd, bool own)
 	s->fd = fd;
 	s->own = own;
 	s->steady = S_ISREG(st.st_mode);
-	if (s->steady)
-		s->base.mode = st.st_mode & 0777;
+	s->base.has_mode = s->steady;
+	s->base.mode = s->steady ? st.st_mode & 0777 : 0;
 	/* Of our own but nobody writes to it yet: a FIFO whose writer has to come. */
 	s->careful = !s->steady;
 	if (!S_ISFIFO(st.st_mode))

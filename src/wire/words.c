@@ -15,12 +15,13 @@
 #define FLAG_SENDS 1u
 #define FLAG_SPARSE 2u
 #define FLAG_TREE 4u
+#define FLAG_MODE 8u
 
 static size_t encode_terms(uint8_t *to, const struct vb__terms *terms)
 {
 	vb__put16(to + 1,
 		  (uint16_t)((terms->sends ? FLAG_SENDS : 0) | (terms->sparse ? FLAG_SPARSE : 0) |
-			     (terms->tree ? FLAG_TREE : 0)));
+			     (terms->tree ? FLAG_TREE : 0) | (terms->has_mode ? FLAG_MODE : 0)));
 	vb__put16(to + 3, terms->mode);
 	vb__put16(to + 5, terms->rails);
 	vb__put32(to + 7, terms->block_bytes);
@@ -43,6 +44,7 @@ static bool decode_terms(struct vb__terms *terms, const uint8_t *from, size_t le
 		.sends = flags & FLAG_SENDS,
 		.sparse = flags & FLAG_SPARSE,
 		.tree = flags & FLAG_TREE,
+		.has_mode = flags & FLAG_MODE,
 		.mode = vb__get16(from + 3),
 		.rails = vb__get16(from + 5),
 		.block_bytes = vb__get32(from + 7),
@@ -52,10 +54,10 @@ static bool decode_terms(struct vb__terms *terms, const uint8_t *from, size_t le
 		.seal = from[31],
 		.pack = from[32],
 	};
-	return terms->mode <= 0777 && terms->rails && terms->rails <= VB_RAILS_MAX &&
-	       terms->block_bytes >= VB_BLOCK_MIN && terms->block_bytes <= VB_BLOCK_MAX &&
-	       terms->block_bytes % VB_BLOCK_MIN == 0 && terms->window &&
-	       terms->window <= VB_WINDOW_MAX &&
+	return terms->mode <= (terms->has_mode ? 0777 : 0) && terms->rails &&
+	       terms->rails <= VB_RAILS_MAX && terms->block_bytes >= VB_BLOCK_MIN &&
+	       terms->block_bytes <= VB_BLOCK_MAX && terms->block_bytes % VB_BLOCK_MIN == 0 &&
+	       terms->window && terms->window <= VB_WINDOW_MAX &&
 	       (terms->pack <= VB_COMPRESS_MAX || terms->pack >= VB__PACK_NEVER);
 }
 

@@ -33,7 +33,8 @@ struct vb__terms {
 	bool sends; /* the one who says this sends, the other one receives */
 	bool sparse;
 	bool tree;     /* offers and answers, not one file */
-	uint16_t mode; /* permissions, 0 if not known */
+	bool has_mode; /* there are permissions, which may be none at all: */
+	uint16_t mode;
 	uint16_t rails;
 	uint32_t block_bytes;
 	uint32_t window;

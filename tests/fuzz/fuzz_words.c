@@ -72,7 +72,8 @@ static struct vb__terms sample_terms(uint64_t seed)
 	return (struct vb__terms){
 		.sends = seed % 2,
 		.sparse = seed / 2 % 2,
-		.mode = seed / 4 % 01000,
+		.has_mode = seed / 2 % 4,
+		.mode = seed / 2 % 4 ? seed / 4 % 01000 : 0,
 		.rails = 1 + seed / 64 % VB_RAILS_MAX,
 		.block_bytes = VB_BLOCK_MIN << seed / 8 % 15,
 		.window = 1 + seed / 16 % VB_WINDOW_MAX,

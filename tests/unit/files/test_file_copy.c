@@ -31,6 +31,7 @@ static void copy(struct kit *kit, const char *from, const char *to, const struct
 					 kit->cancel_fd, &source, &err),
 			 0);
 	origin = (struct vb__origin){ .total_bytes = source->total_bytes,
+				      .has_mode = source->has_mode,
 				      .mode = source->mode,
 				      .sparse = source->sparse };
 	assert_int_equal(vb__sink_open(&output, &origin, &options, &sink, &err), 0);

@@ -59,7 +59,7 @@ static void a_device_is_read_to_its_end(void **state)
 	struct vb__source *source = open_source(*state, &(struct vb_input){ .path = loop.path });
 
 	assert_int_equal(source->total_bytes, SIZE);
-	assert_int_equal(source->mode, 0);
+	assert_false(source->has_mode);
 	assert_int_equal(pump_through(source, open_sink(*state, copy, SIZE), 64 * KIB, 3, &err), 0);
 	detach(&loop);
 	assert_same_files(kit_path(*state, "backing"), copy);

@@ -172,10 +172,14 @@ static void holes_are_left_out(void **state)
 static void modes_follow_the_origin_and_the_umask(void **state)
 {
 	const char *path = kit_path(*state, "file");
+	struct vb__origin origin = { .total_bytes = 5, .has_mode = true, .mode = 0777 };
 	mode_t before = umask(027);
 
-	write_whole(*state, path, &(struct vb__origin){ .total_bytes = 5, .mode = 0777 }, 5);
+	write_whole(*state, path, &origin, 5);
 	assert_int_equal(mode_of(path), 0750);
+	origin.mode = 0;
+	write_whole(*state, path, &origin, 5);
+	assert_int_equal(mode_of(path), 0);
 	unlink(path);
 	write_whole(*state, path, &unknown, 5);
 	assert_int_equal(mode_of(path), 0640);

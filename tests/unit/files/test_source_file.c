@@ -84,6 +84,7 @@ static void a_file_tells_its_size_and_mode(void **state)
 	assert_int_equal(chmod(path, 04751), 0);
 	source = open_source(*state, &(struct vb_input){ .path = path });
 	assert_int_equal(source->total_bytes, ROOM + 5);
+	assert_true(source->has_mode);
 	assert_int_equal(source->mode, 0751);
 	assert_false(source->sparse);
 	assert_blocks(source, (struct piece[]){ { 0, ROOM, false }, { ROOM, 5, false } }, 2);

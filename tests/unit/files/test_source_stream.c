@@ -100,7 +100,7 @@ static void a_pipe_is_read_to_its_end(void **state)
 		thread = start_thread(feed_run, &feed);
 		source = open_source(*state, &(struct vb_input){ .fd = fds[0] });
 		assert_int_equal(source->total_bytes, UINT64_MAX);
-		assert_int_equal(source->mode, 0);
+		assert_false(source->has_mode);
 		drain(source, sizes[i]);
 		join_thread(thread);
 		assert_int_equal(close(fds[0]), 0);

@@ -10,6 +10,7 @@
 static const struct vb__terms good_terms = {
 	.sends = true,
 	.sparse = true,
+	.has_mode = true,
 	.mode = 0754,
 	.rails = VB_RAILS_MAX,
 	.block_bytes = VB_BLOCK_MAX,
@@ -44,6 +45,7 @@ static void terms_come_back(void **state)
 	there_and_back(&words, &got);
 	assert_int_equal(got.terms.sends, true);
 	assert_int_equal(got.terms.sparse, true);
+	assert_true(got.terms.has_mode);
 	assert_int_equal(got.terms.mode, 0754);
 	assert_int_equal(got.terms.rails, VB_RAILS_MAX);
 	assert_int_equal(got.terms.block_bytes, VB_BLOCK_MAX);
@@ -54,9 +56,23 @@ static void terms_come_back(void **state)
 	assert_int_equal(got.terms.seal, 5);
 }
 
+static void no_mode_is_not_a_mode_of_nothing(void **state)
+{
+	struct vb__words words = { .kind = VB__WORDS_TERMS, .terms = good_terms }, got;
+
+	(void)state;
+	words.terms.mode = 0;
+	there_and_back(&words, &got);
+	assert_true(got.terms.has_mode);
+	assert_int_equal(got.terms.mode, 0);
+	words.terms.has_mode = false;
+	there_and_back(&words, &got);
+	assert_false(got.terms.has_mode);
+}
+
 static void terms_beyond_the_limits_are_refused(void **state)
 {
-	struct vb__terms bad[10];
+	struct vb__terms bad[11];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++)
@@ -71,6 +87,7 @@ static void terms_beyond_the_limits_are_refused(void **state)
 	bad[7].block_bytes = VB_BLOCK_MIN + 1;
 	bad[8].pack = VB_COMPRESS_MAX + 1;
 	bad[9].pack = VB__PACK_NEVER - 1;
+	bad[10].has_mode = false;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct vb__words words = { .kind = VB__WORDS_TERMS, .terms = bad[i] }, got;
 		uint8_t bytes[VB__WORDS_MAX];
@@ -152,6 +169,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(terms_come_back),
+		cmocka_unit_test(no_mode_is_not_a_mode_of_nothing),
 		cmocka_unit_test(terms_beyond_the_limits_are_refused),
 		cmocka_unit_test(sums_come_back),
 		cmocka_unit_test(ready_is_one_byte),
