@@ -25,7 +25,7 @@ bool vb__codec_computes(const struct vb_session *session)
 }
 
 /* Untouched pages cost nothing: where nothing is packed the room takes no memory. */
-static int open_packer(struct vb__codec *c, struct vb_error *err)
+static int open_packer(struct vb__codec *c, int cancel_fd, struct vb_error *err)
 {
 	void *room = mmap(NULL, c->session->agreed.block_bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,10 +33,11 @@ static int open_packer(struct vb__codec *c, struct vb_error *err)
 	if (room == MAP_FAILED)
 		return vb__fail_errno(err, errno, "mmap", NULL);
 	c->room = room;
-	return vb__packer_open(&c->packer, err);
+	return vb__packer_open(cancel_fd, &c->packer, err);
 }
 
-int vb__codec_open(const struct vb_session *session, struct vb__codec **codec, struct vb_error *err)
+int vb__codec_open(const struct vb_session *session, int cancel_fd, struct vb__codec **codec,
+		   struct vb_error *err)
 {
 	struct vb__codec *c = calloc(1, sizeof(*c));
 
@@ -44,7 +45,7 @@ int vb__codec_open(const struct vb_session *session, struct vb__codec **codec, s
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	c->session = session;
 	c->cipher = vb__seal_cipher(session->agreed.seal);
-	if (session->agreed.pack && open_packer(c, err) != 0) {
+	if (session->agreed.pack && open_packer(c, cancel_fd, err) != 0) {
 		vb__codec_close(c);
 		return err ? (int)err->code : VB_ERR_SYSTEM;
 	}

@@ -30,8 +30,11 @@ struct vb__message {
 /* Is there more to do than to check, by what the session has agreed on? */
 bool vb__codec_computes(const struct vb_session *session);
 
-/* For what the session has agreed on; the session must outlive it. One thread at a time, and one of encode and decode. */
-int vb__codec_open(const struct vb_session *session, struct vb__codec **codec,
+/*
+ * For what the session has agreed on; the session must outlive it. One thread at a time, and one of encode and
+ * decode. `cancel_fd` (-1: none) becomes readable when what is being encoded is of no use any more.
+ */
+int vb__codec_open(const struct vb_session *session, int cancel_fd, struct vb__codec **codec,
 		   struct vb_error *err);
 
 /* NULL is fine. */

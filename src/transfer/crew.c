@@ -82,6 +82,9 @@ int vb__crew_start(struct vb__crew *c, unsigned count,
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc == 0)
 		return 0;
+	pthread_mutex_lock(&c->lock);
+	c->working -= count - c->thread_count;
+	pthread_mutex_unlock(&c->lock);
 	rc = vb__fail_errno(err, rc, "pthread_create", NULL);
 	vb__crew_fail(c, err);
 	return rc;
@@ -263,10 +266,18 @@ static bool is_over(struct vb__crew *c, bool (*over)(const struct vb__crew *crew
 	return yes;
 }
 
+static void forget_signals(int fd)
+{
+	uint64_t count;
+
+	while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+}
+
 int vb__crew_conduct(struct vb__crew *c, bool (*over)(const struct vb__crew *crew))
 {
 	struct vb_error err = { .code = VB_OK };
-	uint64_t wakes, next;
+	uint64_t next;
 
 	for (;;) {
 		listen_to_peer(c);
@@ -279,8 +290,7 @@ int vb__crew_conduct(struct vb__crew *c, bool (*over)(const struct vb__crew *cre
 		if (is_over(c, over))
 			return c->failure.code;
 		vb__session_await(c->session, c->done_fd, next);
-		while (read(c->done_fd, &wakes, sizeof(wakes)) < 0 && errno == EINTR)
-			;
+		forget_signals(c->done_fd);
 	}
 }
 
@@ -305,12 +315,16 @@ static void join(struct vb__crew *c)
 int vb__crew_do(struct vb__crew *c, void (*work)(struct vb__crew *crew, unsigned number))
 {
 	struct vb_error err = { .code = VB_OK };
+	int rc;
 
 	join(c);
-	if (vb__crew_start(c, 1, work, &err) == 0)
-		vb__crew_conduct(c, vb__crew_all_done);
-	join(c);
-	return c->failure.code;
+	rc = vb__crew_start(c, 1, work, &err);
+	if (rc == 0)
+		rc = vb__crew_conduct(c, vb__crew_all_done);
+	/* If it failed the peer is to hear of that first. */
+	if (rc == 0)
+		join(c);
+	return rc;
 }
 
 /* If only a rail broke, the peer may know why. */
@@ -329,17 +343,59 @@ static void ask_for_reason(struct vb__crew *c)
 	take_reason(c, &reason);
 }
 
-int vb__crew_conclude(struct vb__crew *c, struct vb_error *err)
+static void tell_failure(struct vb__crew *c)
 {
-	join(c);
-	if (!c->failed) {
-		show_progress(c); /* the last one tells all of it */
-		return 0;
-	}
 	c->session->failed = true;
 	if (!c->session->told_by_peer)
 		ask_for_reason(c);
 	vb__session_tell_failure(c->session, &c->failure);
+}
+
+static bool is_working(struct vb__crew *c)
+{
+	bool yes;
+
+	pthread_mutex_lock(&c->lock);
+	yes = !vb__crew_all_done(c);
+	pthread_mutex_unlock(&c->lock);
+	return yes;
+}
+
+/* Takes what the peer has said, whatever it is. False: it says no more. */
+static bool hear_out(struct vb__crew *c)
+{
+	struct vb__words words;
+	int rc;
+
+	do {
+		rc = vb__session_hear(c->session, &words, NULL);
+	} while (rc == 0);
+	return rc == VB_ERR_AGAIN;
+}
+
+/*
+ * Who writes to a slow disk cannot be woken. Meanwhile our words go out, and the peer's are taken:
+ * a connection that is closed with some of them unread takes ours with it.
+ */
+static void await_workers(struct vb__crew *c)
+{
+	while (is_working(c) && hear_out(c)) {
+		vb__await_words(c->session->channel, -1, c->done_fd,
+				vb__now_ns() + vb__ms(TELLING_MS));
+		forget_signals(c->done_fd);
+	}
+	join(c);
+}
+
+int vb__crew_conclude(struct vb__crew *c, struct vb_error *err)
+{
+	if (!vb__crew_failed(c)) {
+		join(c);
+		show_progress(c); /* the last one tells all of it */
+		return 0;
+	}
+	tell_failure(c);
+	await_workers(c);
 	return vb__fail_again(err, &c->failure);
 }
 

@@ -60,10 +60,13 @@ int vb__crew_speak_out(struct vb__crew *crew);
 int vb__crew_conduct(struct vb__crew *crew, bool (*over)(const struct vb__crew *crew));
 bool vb__crew_all_done(const struct vb__crew *crew);
 
-/* Has one worker do something, while the peer is listened to and all others are done. Returns the failure. */
+/*
+ * Has one worker do something, while the peer is listened to and all others are done. Returns the failure; then it
+ * may still be at it, until the crew has concluded.
+ */
 int vb__crew_do(struct vb__crew *crew, void (*work)(struct vb__crew *crew, unsigned number));
 
-/* Waits for all workers. Returns the failure, or 0; the peer is told, or asked for a better reason. */
+/* Returns the failure, or 0. First the peer is told, or asked for a better reason; then all workers are waited for. */
 int vb__crew_conclude(struct vb__crew *crew, struct vb_error *err);
 
 void vb__crew_report(struct vb__crew *crew, struct vb_report *report);

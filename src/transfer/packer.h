@@ -16,8 +16,11 @@
 
 struct vb__packer;
 
-/* What it needs is taken with the first block, either way. On failure there is nothing to close. */
-int vb__packer_open(struct vb__packer **packer, struct vb_error *err);
+/*
+ * What it needs is taken with the first block, either way. `cancel_fd` (-1: none) becomes readable when
+ * what is being packed is of no use any more. On failure there is nothing to close.
+ */
+int vb__packer_open(int cancel_fd, struct vb__packer **packer, struct vb_error *err);
 
 /* NULL is fine. */
 void vb__packer_close(struct vb__packer *packer);
@@ -25,8 +28,8 @@ void vb__packer_close(struct vb__packer *packer);
 /*
  * Packs `len` bytes to `to`, which must not overlap them and has room for as many. `level` is zstd's,
  * negative ones are the fast ones. Returns how many it became, fewer than `len`; or 0
- * if it does not shrink by enough to matter, or there is no memory: then `to` holds nothing of use, and
- * the block goes as it is.
+ * if it does not shrink by enough to matter, there is no memory, or it is cancelled, which is heeded within some
+ * tenths of a second: then `to` holds nothing of use, and the block goes as it is.
  */
 size_t vb__packer_pack(struct vb__packer *packer, int level, const void *data, size_t len,
 		       void *to);

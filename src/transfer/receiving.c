@@ -61,7 +61,7 @@ static void work(struct vb__crew *crew, unsigned number)
 	struct vb_error err = { .code = VB_OK };
 	struct vb__codec *codec = NULL;
 	struct vb__loan loan;
-	int rc = vb__codec_open(crew->session, &codec, &err);
+	int rc = vb__codec_open(crew->session, crew->cancel_fd, &codec, &err);
 
 	while (rc == 0 && !vb__crew_failed(crew)) {
 		rc = vb__channel_recv_loan(rail, &loan, &err);

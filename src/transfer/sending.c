@@ -186,7 +186,7 @@ static void work(struct vb__crew *crew, unsigned number)
 	struct vb_error err = { .code = VB_OK };
 	struct vb__codec *codec = NULL;
 	struct carried c;
-	int rc = vb__codec_open(crew->session, &codec, &err);
+	int rc = vb__codec_open(crew->session, crew->cancel_fd, &codec, &err);
 
 	(void)number;
 	while (rc == 0 && (rc = claim(s, &c, &err)) > 0 && !vb__crew_failed(crew))

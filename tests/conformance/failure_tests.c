@@ -2,6 +2,7 @@
 /* Transfers that fail: both ends say so and why, and nothing is left under the target's name. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -350,6 +351,58 @@ static void stopped_by_receiver_client(struct side *side)
 	CHECK(!strcmp(o.err.operation, "the receiver at"));
 }
 
+static uint64_t busy_ms(const struct side *side)
+{
+	return soon_ms(side) + 1000;
+}
+
+struct busy {
+	struct stopper stopper;
+	uint64_t ms;
+};
+
+/* As a write to a slow disk is: nothing wakes it. */
+static int stay_busy(void *arg, int cancel_fd, struct vb_error *err)
+{
+	struct busy *busy = arg;
+
+	(void)cancel_fd, (void)err;
+	stop_now(&busy->stopper);
+	poll(NULL, 0, (int)busy->ms);
+	return 0;
+}
+
+static void busy_server(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct busy busy = { .ms = busy_ms(side) };
+	struct outcome o;
+
+	open_stopper(&busy.stopper, side);
+	options.stop_fd = busy.stopper.fd;
+	o = serve_receiving(side, &options,
+			    &(struct vb_output){ .path = "/dev/null",
+						 .at_end = stay_busy,
+						 .at_end_arg = &busy });
+	went_wrong(&o, VB_ERR_INTERRUPTED, "interrupted");
+	CHECK(ms_since_stop(side) >= busy.ms);
+	close_stopper(&busy.stopper);
+}
+
+static void told_in_time_client(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct outcome o;
+	struct feed feed;
+
+	open_feed(&feed, 100000, 1);
+	o = come_sending(side, &options, &(struct vb_input){ .fd = feed.fd });
+	CHECK(ms_since_stop(side) < soon_ms(side));
+	went_wrong(&o, VB_ERR_INTERRUPTED, "interrupted");
+	CHECK(!strcmp(o.err.operation, "the receiver at"));
+	close_feed(&feed);
+}
+
 static void kill_client(void *arg)
 {
 	kill(((struct side *)arg)->shared->client, SIGKILL);
@@ -572,6 +625,7 @@ const struct test failure_tests[] = {
 	{ "reader_that_closes_early_stops_both", early_reader_server, endless_client },
 	{ "stopping_the_sender_stops_both_soon", stopped_by_sender_server, stopping_client },
 	{ "stopping_the_receiver_stops_both_soon", stopping_server, stopped_by_receiver_client },
+	{ "stop_is_told_while_a_worker_cannot_be_woken", busy_server, told_in_time_client },
 	{ "killed_sender_leaves_the_target_untouched", killing_server, sending_until_killed_client,
 	  RETURNS, DIES },
 	{ "killed_receiver_leaves_the_target_untouched", receiving_until_killed_server,

@@ -17,9 +17,9 @@ static struct vb__codec *sender, *receiver, *plain_receiver;
 static void prepare(void)
 {
 	if (!sender)
-		HOLDS(vb__codec_open(&sealed, &sender, NULL) == 0 &&
-		      vb__codec_open(&sealed, &receiver, NULL) == 0 &&
-		      vb__codec_open(&plain, &plain_receiver, NULL) == 0);
+		HOLDS(vb__codec_open(&sealed, -1, &sender, NULL) == 0 &&
+		      vb__codec_open(&sealed, -1, &receiver, NULL) == 0 &&
+		      vb__codec_open(&plain, -1, &plain_receiver, NULL) == 0);
 }
 
 /* What is let through is as long as it says. */

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <zstd.h>
 
@@ -23,7 +25,7 @@ static int begin(void **state)
 	struct bench *b = calloc(1, sizeof(*b));
 
 	*state = b;
-	return b ? vb__packer_open(&b->packer, NULL) : -1;
+	return b ? vb__packer_open(-1, &b->packer, NULL) : -1;
 }
 
 static int end(void **state)
@@ -89,6 +91,47 @@ static void text_of_any_size_at_any_level_comes_back(void **state)
 			if (packed)
 				assert_true(comes_back(b, packed, sizes[s]));
 		}
+}
+
+/* Which is packed piece by piece, and yet one frame, whose size is told. */
+static void large_block_comes_back(void **state)
+{
+	static const int levels[] = { -7, 3, 9, 1 };
+	size_t len = (2u << 20) + 1;
+	struct bench *b = *state;
+	uint8_t *plain = malloc(3 * len), *packed = plain + len, *back = packed + len;
+
+	assert_non_null(plain);
+	write_text(plain, len, 1);
+	for (size_t l = 0; l < COUNT(levels); l++) {
+		size_t n = vb__packer_pack(b->packer, levels[l], plain, len, packed);
+
+		assert_in_range(n, 1, len * 2 / 3);
+		assert_true(vb__packer_unpack(b->packer, packed, n, back, len));
+		assert_memory_equal(back, plain, len);
+		dice_fill(&(struct dice){ 7 }, back, len);
+		assert_int_equal(vb__packer_pack(b->packer, levels[l], back, len, packed), 0);
+	}
+	free(plain);
+}
+
+/* At the highest level a large block takes long. */
+static void large_block_of_no_use_is_left(void **state)
+{
+	size_t len = 4u << 20;
+	uint8_t *plain = malloc(len), *packed = malloc(len);
+	int cancel_fd = eventfd(1, EFD_CLOEXEC);
+	struct vb__packer *packer;
+
+	(void)state;
+	assert_true(plain && packed && cancel_fd >= 0);
+	assert_int_equal(vb__packer_open(cancel_fd, &packer, NULL), 0);
+	write_text(plain, len, 1);
+	assert_int_equal(vb__packer_pack(packer, 19, plain, len, packed), 0);
+	vb__packer_close(packer);
+	close(cancel_fd);
+	free(plain);
+	free(packed);
 }
 
 static void what_does_not_shrink_goes_as_it_is(void **state)
@@ -202,6 +245,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(text_of_any_size_at_any_level_comes_back, begin,
 						end),
+		cmocka_unit_test_setup_teardown(large_block_comes_back, begin, end),
+		cmocka_unit_test(large_block_of_no_use_is_left),
 		cmocka_unit_test_setup_teardown(what_does_not_shrink_goes_as_it_is, begin, end),
 		cmocka_unit_test_setup_teardown(a_few_bytes_are_not_packed, begin, end),
 		cmocka_unit_test_setup_teardown(bomb_is_refused_before_it_goes_off, begin, end),

@@ -66,13 +66,13 @@ static int open_by(void **state, unsigned seal)
 
 	(void)state;
 	agree_on(seal);
-	assert_int_equal(vb__codec_open(&session, &sender, NULL), 0);
+	assert_int_equal(vb__codec_open(&session, -1, &sender, NULL), 0);
 	for (unsigned i = 0; i < MESSAGES; i++) {
 		record(sender, i, offset);
 		offset += stream[i].block.length;
 	}
 	vb__codec_close(sender);
-	return vb__codec_open(&session, &receiver, NULL);
+	return vb__codec_open(&session, -1, &receiver, NULL);
 }
 
 static int open_plain(void **state)
@@ -192,7 +192,7 @@ static void another_transfers_block_is_refused(void **state)
 	vb__codec_close(receiver);
 	for (unsigned i = 0; i < RAILS; i++)
 		session.secrets[i].bytes[VB__SEAL_SECRET - 1] ^= 1;
-	assert_int_equal(vb__codec_open(&session, &receiver, NULL), 0);
+	assert_int_equal(vb__codec_open(&session, -1, &receiver, NULL), 0);
 	for (unsigned i = 0; i < MESSAGES; i++)
 		assert_int_equal(decode_at(&stream[i], stream[i].rail, stream[i].turn),
 				 VB_ERR_CORRUPT);

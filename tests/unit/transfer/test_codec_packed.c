@@ -24,7 +24,7 @@ static int open_by(unsigned seal, uint8_t pack)
 						   .pack = pack } };
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t) "a block of a text, of a text, "[i * (1 + i / 900) % 30];
-	return vb__codec_open(&session, &sender, NULL) || vb__codec_open(&session, &receiver, NULL);
+	return vb__codec_open(&session, -1, &sender, NULL) || vb__codec_open(&session, -1, &receiver, NULL);
 }
 
 static int open_plain(void **state)
@@ -190,7 +190,7 @@ static void a_packed_block_is_refused_where_that_was_not_agreed_on(void **state)
 	assert_int_equal(decode(bytes, len, &block), 0);
 	vb__codec_close(receiver);
 	session.agreed.pack = 0;
-	assert_int_equal(vb__codec_open(&session, &receiver, NULL), 0);
+	assert_int_equal(vb__codec_open(&session, -1, &receiver, NULL), 0);
 	assert_int_equal(decode(bytes, len, &block), VB_ERR_CORRUPT);
 }
 
