@@ -141,6 +141,23 @@ static int lay_pipes(struct command *command, unsigned roles, struct spawn_fd fd
 	return errnum;
 }
 
+/* With all that it has started, where they are a group of their own: as kill(2) and waitpid(2) have it. */
+static pid_t all_of(const struct command *command)
+{
+	return command->own_group ? -command->pid : command->pid;
+}
+
+static int spawn(struct command *command, char *const *argv, const struct spawn_fd *fds,
+		 size_t count)
+{
+	int errnum;
+
+	interrupt_hold();
+	errnum = spawn_program(&command->pid, argv, fds, count, command->own_group);
+	interrupt_let_go(errnum ? 0 : all_of(command));
+	return errnum;
+}
+
 int command_start(struct command *command, char *const *argv, unsigned roles, const char *name,
 		  struct vb_error *err)
 {
@@ -158,7 +175,7 @@ int command_start(struct command *command, char *const *argv, unsigned roles, co
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	errnum = lay_pipes(command, roles, fds, &count);
 	if (!errnum)
-		errnum = spawn_program(&command->pid, argv, fds, count, command->own_group);
+		errnum = spawn(command, argv, fds, count);
 	while (count)
 		close(fds[--count].fd);
 	if (errnum) {
@@ -262,15 +279,15 @@ static void blame(const struct command *command, struct vb_error *err)
 
 void command_signal(const struct command *command, int signal)
 {
-	kill(command->own_group ? -command->pid : command->pid, signal);
+	kill(all_of(command), signal);
 }
 
 /* Is nothing left of it, after so long at most (-1: for ever)? Reaps what has ended. */
 static bool await_all(const struct command *command, int timeout_ms)
 {
-	pid_t whom = command->own_group ? -command->pid : command->pid, ended;
+	pid_t ended;
 
-	while ((ended = waitpid(whom, NULL, WNOHANG)) >= 0 || errno == EINTR) {
+	while ((ended = waitpid(all_of(command), NULL, WNOHANG)) >= 0 || errno == EINTR) {
 		if (ended != 0)
 			continue;
 		if (timeout_ms == 0)
@@ -302,10 +319,11 @@ void command_finish(struct command *command, int result, struct vb_error *err)
 	if (result != 0) {
 		blame(command, err);
 		end_all(command);
-	} else {
-		while (waitpid(command->pid, NULL, 0) < 0 && errno == EINTR)
-			;
 	}
+	interrupt_hold();
+	interrupt_let_go(0);
+	while (result == 0 && waitpid(command->pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	close_pipes(command);
 	if (command->watch >= 0)
 		close(command->watch);

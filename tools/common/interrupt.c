@@ -21,32 +21,47 @@ static atomic_bool seen;
 static bool only_once;
 static int event_fd = -1;
 static sigset_t waited_for;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t victim; /* under the lock */
 
-static void let_the_next_one_kill(void)
+static int wait_for_one(void)
+{
+	int number;
+
+	while (sigwait(&waited_for, &number) != 0)
+		;
+	return number;
+}
+
+/* By the signal, as whoever waits for us is to see. */
+static void die_by(int number)
 {
 	const struct sigaction plain = { .sa_handler = SIG_DFL };
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigismember(&waited_for, signals[i]))
-			sigaction(signals[i], &plain, NULL);
+	sigaction(number, &plain, NULL);
 	pthread_sigmask(SIG_UNBLOCK, &waited_for, NULL);
+	raise(number);
 }
 
-static void *wait_for_one(void *arg)
+static void *wait_for_all(void *arg)
 {
 	const uint64_t one = 1;
 	int number;
 
 	(void)arg;
-	while (sigwait(&waited_for, &number) != 0)
-		;
+	wait_for_one();
 	seen = true;
 	if (write(event_fd, &one, sizeof(one)) < 0)
 		_exit(20); /* cannot be: nothing else would end the transfer */
-	if (!only_once)
-		let_the_next_one_kill();
-	for (;;)
-		pause();
+	for (;;) {
+		number = wait_for_one();
+		if (only_once)
+			continue;
+		pthread_mutex_lock(&lock);
+		if (!victim || kill(victim, SIGKILL) == 0 || errno != EPERM)
+			die_by(number);
+		pthread_mutex_unlock(&lock);
+	}
 	return NULL;
 }
 
@@ -59,7 +74,7 @@ static int start_waiting(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	result = pthread_create(&thread, NULL, wait_for_one, NULL);
+	result = pthread_create(&thread, NULL, wait_for_all, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (result == 0) {
 		pthread_detach(thread);
@@ -87,6 +102,17 @@ int interrupt_open(struct vb_error *err)
 			sigaddset(&waited_for, signals[i]);
 	result = start_waiting();
 	return result ? trouble_errno(err, VB_ERR_SYSTEM, result, "pthread_create", "") : 0;
+}
+
+void interrupt_hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void interrupt_let_go(pid_t whom)
+{
+	victim = whom;
+	pthread_mutex_unlock(&lock);
 }
 
 void interrupt_only_once(void)
