@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,10 +15,13 @@
 #include <unistd.h>
 #include <verbatim/error.h>
 
+#include "common/interrupt.h"
 #include "common/json.h"
 #include "common/printable.h"
 
 #define LINE_MAX_BYTES (4 * VB_ERROR_LINE_MAX)
+/* How long whoever reads is waited for when we are to end. */
+#define PATIENCE_MS 100
 
 static struct {
 	pthread_mutex_t lock;
@@ -53,13 +58,31 @@ bool console_as_json(void)
 	return console.as_json;
 }
 
-/* There is nobody to tell if it fails. */
+static bool has_room(void)
+{
+	struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+/* Waits for as long as it takes, but not for ever if somebody wants us to end. */
+static bool await_room(void)
+{
+	struct pollfd fds[] = { { .fd = STDERR_FILENO, .events = POLLOUT },
+				{ .fd = interrupt_fd(), .events = POLLIN } };
+
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	return fds[0].revents || poll(fds, 1, PATIENCE_MS) > 0;
+}
+
+/* There is nobody to tell if it fails. Where there is room at all there is some for PIPE_BUF. */
 static void put(const char *text, size_t len)
 {
-	while (len) {
-		ssize_t n = write(STDERR_FILENO, text, len);
+	while (len && await_room()) {
+		ssize_t n = write(STDERR_FILENO, text, len < PIPE_BUF ? len : PIPE_BUF);
 
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return;
 		text += n > 0 ? n : 0;
 		len -= n > 0 ? (size_t)n : 0;
@@ -85,6 +108,12 @@ void console_write(const char *text)
 	erase_status();
 	put(text, strlen(text));
 	pthread_mutex_unlock(&console.lock);
+}
+
+void console_write_if_room(const char *text)
+{
+	if (has_room())
+		console_write(text);
 }
 
 static void say_json(const char *event, const char *text)
@@ -178,6 +207,8 @@ void console_status(const char *line)
 	size_t columns = printable_columns(line);
 	int n;
 
+	if (!has_room())
+		return;
 	pthread_mutex_lock(&console.lock);
 	/* Blanks over what is left of a longer one before: every terminal understands them. */
 	n = snprintf(drawn, sizeof(drawn), "\r%s%*s", line,

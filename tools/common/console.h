@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The console: all that a tool says on stderr. A process has one. Every line is
- * written at once and made printable; any thread may speak.
+ * written at once and made printable; any thread may speak. If nobody reads, speaking
+ * blocks until there was an interrupt (see interrupt.h): then what cannot be written is lost.
  */
 #ifndef TOOLS_CONSOLE_H
 #define TOOLS_CONSOLE_H
@@ -28,6 +29,9 @@ __attribute__((format(printf, 1, 2))) void console_note(const char *format, ...)
 /* Whatever the verbosity, as it stands: lines that end with a newline. */
 void console_write(const char *text);
 
+/* The same, but if it would have to wait it is left out: for what is of use at its moment only. */
+void console_write_if_room(const char *text);
+
 /* A vb_log_fn. */
 void console_log(void *arg, enum vb_log_level level, const char *line);
 
@@ -37,7 +41,7 @@ bool console_has_status(void);
 /* The terminal's width in columns. */
 unsigned console_width(void);
 
-/* Draws the status line anew. Other lines push it away; the next drawing brings it back. */
+/* Draws the status line anew, if there is room. Other lines push it away; the next drawing brings it back. */
 void console_status(const char *line);
 
 /* Ends it: with `keep` it stays readable, else it is erased. */

@@ -155,7 +155,7 @@ static void say_json(const struct vb_progress *now, uint64_t rate)
 	}
 	line = json_end(&json);
 	if (line)
-		console_write(line);
+		console_write_if_room(line);
 	free(line);
 }
 
