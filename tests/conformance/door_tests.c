@@ -89,6 +89,24 @@ static void steadfast_server(struct side *side)
 	vb_door_close(door);
 }
 
+/* Guesses as fast as it can; the door has 16 places, and a wrong guess keeps one of them for a second. */
+static void guessing_client(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct vb_session *session;
+	uint64_t began = vb__now_ns();
+
+	options.key = "a key that takes no time to stretch";
+	options.key_bytes = strlen(options.key);
+	options.key_is_random = true;
+	for (unsigned i = 0; i < 2 * 16 + 1; i++)
+		CHECK_EQ(vb_session_connect(side->address, port_there(side), &options, &session,
+					    NULL),
+			 VB_ERR_KEY);
+	CHECK(vb__now_ns() - began >= vb__ms(2000));
+	send_rightful(side);
+}
+
 static void after_silent_client(struct side *side)
 {
 	struct vb_channel *silent = stranger(side);
@@ -396,6 +414,7 @@ static void options_client(struct side *side)
 
 const struct test door_tests[] = {
 	{ "wrong_key_is_told_and_the_wait_goes_on", wrong_key_server, wrong_key_client },
+	{ "wrong_keys_cost_time", steadfast_server, guessing_client, .only = "ofi" },
 	{ "silent_stranger_does_not_keep_the_rightful_out", steadfast_server, after_silent_client },
 	{ "babbling_stranger_does_not_keep_the_rightful_out", steadfast_server,
 	  after_nonsense_client },
