@@ -44,9 +44,8 @@ static void explain_loss(struct vb_error *err)
 }
 
 static int prove(struct vb__parley *parley, struct vb_channel *channel, const struct vb__plan *plan,
-		 struct vb_error *err)
+		 uint64_t deadline, struct vb_error *err)
 {
-	uint64_t deadline = vb__now_ns() + vb__ms(plan->connection.connect_timeout_ms);
 	int rc;
 
 	while ((rc = vb__parley_prove(parley, err)) == VB_ERR_AGAIN) {
@@ -103,6 +102,8 @@ static int connect_and_prove(const char *host, const char *port, struct vb__plan
 			     const struct vb_transfer_options *options, struct vb_session **session,
 			     struct vb_error *err)
 {
+	/* For both: whoever found the listener late has no more time for the proof. */
+	uint64_t deadline = vb__now_ns() + vb__ms(plan->connection.connect_timeout_ms);
 	struct vb_channel *channel;
 	struct vb__parley *parley;
 	int rc = connect_with_secret(host, port, plan, options, &channel, err);
@@ -111,7 +112,7 @@ static int connect_and_prove(const char *host, const char *port, struct vb__plan
 		return rc;
 	rc = vb__parley_open(channel, &plan->secret, VB__PARLEY_CONNECTED, &parley, err);
 	if (rc == 0) {
-		rc = prove(parley, channel, plan, err);
+		rc = prove(parley, channel, plan, deadline, err);
 		if (rc == 0)
 			return vb__session_create(plan, channel, parley, session, err);
 		vb__parley_close(parley);

@@ -107,6 +107,45 @@ static void guessing_client(struct side *side)
 	send_rightful(side);
 }
 
+static uint32_t short_ms(const struct side *side)
+{
+	return side->slow ? 4000 : 1000;
+}
+
+/* Comes late, and says nothing. */
+static void late_silent_server(struct side *side)
+{
+	struct vb_listener *listener = listen_here(side);
+	struct vb_channel *ch;
+	char port[8];
+
+	snprintf(port, sizeof(port), "%d", vb_listener_port(listener));
+	vb_listener_close(listener);
+	signal_step(side, 0);
+	sleep_ms(short_ms(side) * 6 / 10);
+	CHECK_EQ(vb_listener_open(side->address, port, &side->options, &listener, NULL), 0);
+	ch = accept_one(side, listener);
+	await_step(side, 1);
+	vb_channel_abort(ch);
+	vb_listener_close(listener);
+}
+
+static void hurried_client(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct vb_session *session;
+	struct vb_error err;
+	uint64_t began;
+
+	options.connection.connect_timeout_ms = short_ms(side);
+	await_step(side, 0);
+	began = vb__now_ns();
+	vb_session_connect(side->address, port_there(side), &options, &session, &err);
+	CHECK(vb__now_ns() - began < vb__ms(short_ms(side) * 13 / 10));
+	is_told(&err, VB_ERR_TIMEOUT, "it does not answer");
+	signal_step(side, 1);
+}
+
 static void after_silent_client(struct side *side)
 {
 	struct vb_channel *silent = stranger(side);
@@ -415,6 +454,7 @@ static void options_client(struct side *side)
 const struct test door_tests[] = {
 	{ "wrong_key_is_told_and_the_wait_goes_on", wrong_key_server, wrong_key_client },
 	{ "wrong_keys_cost_time", steadfast_server, guessing_client, .only = "ofi" },
+	{ "time_for_connecting_is_for_the_proof_too", late_silent_server, hurried_client },
 	{ "silent_stranger_does_not_keep_the_rightful_out", steadfast_server, after_silent_client },
 	{ "babbling_stranger_does_not_keep_the_rightful_out", steadfast_server,
 	  after_nonsense_client },
