@@ -142,7 +142,11 @@ static int connect_rail(struct vb_session *s, const struct vb__settings *setting
 		}
 	} while (!vb__connecting_await(connecting, s->plan.stop_fd,
 				       vb_channel_fd(s->channel, NULL)));
-	return vb__connecting_finish(connecting, -1, rail, err);
+	rc = vb__connecting_finish(connecting, -1, rail, err);
+	/* It has let us in before: it is there no more, or not as the one that it was. */
+	if (rc == VB_ERR_REFUSED && err)
+		rc = err->code = VB_ERR_LOST;
+	return rc;
 }
 
 /*

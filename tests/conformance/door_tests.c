@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/clock.h"
+#include "transfer/session_state.h"
 #include "transfer_side.h"
 
 #define TRANSFERRED 1000u
@@ -144,6 +145,37 @@ static void hurried_client(struct side *side)
 	CHECK(vb__now_ns() - began < vb__ms(short_ms(side) * 13 / 10));
 	is_told(&err, VB_ERR_TIMEOUT, "it does not answer");
 	signal_step(side, 1);
+}
+
+/* Gone, when it has let somebody in. */
+static void closed_door_server(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct vb__words words = { .kind = VB__WORDS_READY };
+	struct vb_door *door = door_here(side, &options);
+	struct vb_session *session = let_in(door);
+	struct vb_error err;
+
+	vb__error_clear(&err);
+	CHECK_EQ(vb__session_answer(session, false, &err), 0);
+	vb_door_close(door);
+	CHECK_EQ(vb__session_say(session, &words, &err), 0);
+	CHECK_EQ(vb__session_expect(session, VB__WORDS_VERDICT, &words, UINT64_MAX, &err),
+		 VB_ERR_LOST);
+	vb_session_close(session);
+}
+
+/* Not VB_ERR_REFUSED: that is said of what somebody will not do. */
+static void shut_out_client(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	const char *source = scratch_path(side, "source");
+	struct outcome o;
+
+	make_file(source, TRANSFERRED, 1);
+	options.connection.connect_timeout_ms = short_ms(side);
+	o = come_sending(side, &options, &(struct vb_input){ .path = source });
+	went_wrong(&o, VB_ERR_LOST, "refused");
 }
 
 static void after_silent_client(struct side *side)
@@ -455,6 +487,8 @@ const struct test door_tests[] = {
 	{ "wrong_key_is_told_and_the_wait_goes_on", wrong_key_server, wrong_key_client },
 	{ "wrong_keys_cost_time", steadfast_server, guessing_client, .only = "ofi" },
 	{ "time_for_connecting_is_for_the_proof_too", late_silent_server, hurried_client },
+	{ "refused_after_having_been_let_in_is_lost", closed_door_server, shut_out_client,
+	  .only = "ofi" },
 	{ "silent_stranger_does_not_keep_the_rightful_out", steadfast_server, after_silent_client },
 	{ "babbling_stranger_does_not_keep_the_rightful_out", steadfast_server,
 	  after_nonsense_client },
