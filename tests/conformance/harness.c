@@ -409,9 +409,10 @@ static int run_all(int *number, bool count_only)
 		stream_fault_tests,   server_tests, server_trouble_tests, dgram_tests,
 		dgram_stranger_tests, NULL
 	};
-	static const struct test *const transfers[] = { crew_tests, transfer_tests, failure_tests,
-							door_tests, seal_tests,	    pack_tests,
-							NULL };
+	static const struct test *const transfers[] = { crew_tests,    transfer_tests,
+							failure_tests, kill_tests,
+							door_tests,    seal_tests,
+							pack_tests,    NULL };
 	int failed = run_lists(threads, number, count_only);
 
 	if (arguments.threads_only)
