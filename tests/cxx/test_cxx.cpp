@@ -84,8 +84,7 @@ template <class Object> constexpr bool owns()
 /* They own what the pointer of the C calls stands for, and hold nothing besides it. */
 template <class... Objects> constexpr bool are_pointers()
 {
-	return (owns<Objects>() && ...) && ((sizeof(Objects) == sizeof(void *)) && ...) &&
-	       (std::is_standard_layout_v<Objects> && ...);
+	return (owns<Objects>() && ...) && ((sizeof(Objects) == sizeof(void *)) && ...);
 }
 
 static_assert(are_pointers<vb::channel, vb::listener, vb::region, vb::grant, vb::stream,
