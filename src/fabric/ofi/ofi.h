@@ -78,6 +78,7 @@ struct ofi_ep {
 	struct vb__idle idle;
 	uint64_t silent_since_ns; /* no acknowledgement of waiting data since then; 0: all well */
 	int socket;		  /* the provider's, if it has one; see ofi_liveness.c */
+	bool lively;		  /* the kernel has been told to ask for the peer */
 };
 
 struct ofi_mr {

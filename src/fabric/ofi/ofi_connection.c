@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "fabric/ofi/ofi.h"
+#include "fabric/ofi/ofi_guard.h"
 
 #define READY_EQ VB__READY_OWN
 #define READY_CQ (VB__READY_OWN << 1)
@@ -170,6 +171,20 @@ static void keep_peer_data(struct vb__ep *ep, const void *data, size_t len)
 	ep->peer_data_len = len;
 }
 
+static void on_shutdown(struct ofi_ep *ep)
+{
+	if (ofi_guard_has_struck(ep->socket))
+		vb__ep_down(&ep->base, &(struct vb__failure){
+					       .code = VB_ERR_PROTOCOL,
+					       .operation = "receive from",
+					       .object = ep->base.peer,
+					       .cause = "the peer sent what libfabric's tcp "
+							"provider never does",
+				       });
+	else
+		vb__ep_down_gone(&ep->base);
+}
+
 static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_entry *entry,
 		     size_t len)
 {
@@ -177,11 +192,12 @@ static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_en
 		if (len > sizeof(*entry))
 			keep_peer_data(&ep->base, entry->data, len - sizeof(*entry));
 		vb__ep_up(&ep->base);
-		ofi_liveness_start(ep);
+		if (!ep->lively)
+			ofi_liveness_start(ep);
 		if (!ep->base.peer[0])
 			snprintf(ep->base.peer, sizeof(ep->base.peer), "a peer without an address");
 	} else if (event == FI_SHUTDOWN) {
-		vb__ep_down_gone(&ep->base);
+		on_shutdown(ep);
 	}
 }
 
@@ -298,8 +314,11 @@ int ofi_ep_connect(struct vb__ep *base, const void *data, size_t len, uint64_t d
 		   struct vb_error *err)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
-	int rc = fi_connect(ep->ep, ep->info->dest_addr, data, len);
+	int rc;
 
+	ofi_guard_begin(ep->info);
+	rc = fi_connect(ep->ep, ep->info->dest_addr, data, len);
+	ep->socket = ofi_guard_end();
 	if (rc)
 		return ofi_fail(err, rc, "fi_connect", base->peer);
 	base->state = VB__EP_CONNECTING;
@@ -348,6 +367,7 @@ int ofi_ep_accept(struct vb__ep *base, const void *data, size_t len, struct vb_e
 	struct ofi_ep *ep = (struct ofi_ep *)base;
 	int rc;
 
+	ofi_liveness_start(ep); /* while the peer is still there to be asked for its address */
 	ofi_lock(ep);
 	rc = fi_accept(ep->ep, data, len);
 	ofi_unlock(ep);

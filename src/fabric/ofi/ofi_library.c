@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/failure.h"
+#include "fabric/ofi/ofi_guard.h"
 
 #define SONAME "libfabric.so.1"
 
@@ -65,6 +65,7 @@ static void load(void)
 	    find(handle, "fi_strerror", &found.strerror) &&
 	    find(handle, "fi_version", &found.version)) {
 		take_little_memory(&found);
+		found.guarded = ofi_guard_install(handle);
 		ofi_library = found;
 		return;
 	}

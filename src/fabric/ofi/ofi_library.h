@@ -7,6 +7,7 @@
 #define VB_FABRIC_OFI_LIBRARY_H
 
 #include <rdma/fabric.h>
+#include <stdbool.h>
 
 #include <verbatim/error.h>
 
@@ -19,6 +20,7 @@ struct ofi_library {
 	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 	const char *(*strerror)(int errnum);
 	uint32_t (*version)(void);
+	bool guarded; /* see ofi_guard.h */
 };
 
 /* Loads it, once. After a failure every call fails, and the pointers are NULL. Any thread. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fabric/ofi/ofi.h"
+#include "fabric/ofi/ofi_guard.h"
 
 static int start(struct ofi_pep *pep, const struct vb__address *at, struct vb_error *err)
 {
@@ -22,8 +23,11 @@ static int start(struct ofi_pep *pep, const struct vb__address *at, struct vb_er
 	rc = fi_passive_ep(pep->fabric, pep->info, &pep->pep, NULL);
 	if (rc == 0)
 		rc = fi_pep_bind(pep->pep, &pep->eq->fid, 0);
-	if (rc == 0)
+	if (rc == 0) {
+		ofi_guard_begin(pep->info);
 		rc = fi_listen(pep->pep);
+		ofi_guard_end();
+	}
 	if (rc)
 		return ofi_fail(err, rc, "listen on", at->text);
 	rc = fi_getname(&pep->pep->fid, &sa, &len);
@@ -53,6 +57,9 @@ int ofi_listen(const struct vb__settings *settings, const struct vb__address *at
 	}
 	snprintf(pep->base.device, sizeof(pep->base.device), "%s",
 		 pep->info->fabric_attr->prov_name);
+	if (!ofi_library.guarded)
+		vb__log(&pep->log, VB_LOG_WARNING,
+			"libfabric cannot be guarded here: whoever connects may crash it");
 	*out = &pep->base;
 	return 0;
 }

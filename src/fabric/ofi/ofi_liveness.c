@@ -128,8 +128,9 @@ void ofi_liveness_start(struct ofi_ep *ep)
 		vb__address_from(&address, (struct sockaddr *)&peer);
 		memcpy(ep->base.peer, address.text, sizeof(ep->base.peer));
 	}
-	ep->socket =
-		find_socket(ep->waiter.epoll, (struct sockaddr *)&local, (struct sockaddr *)&peer);
+	if (ep->socket < 0) /* the guard would know */
+		ep->socket = find_socket(ep->waiter.epoll, (struct sockaddr *)&local,
+					 (struct sockaddr *)&peer);
 	if (ep->socket < 0) {
 		vb__log(&ep->log, VB_LOG_WARNING,
 			"no socket of provider %s found: a dead host will not be noticed",
@@ -140,6 +141,7 @@ void ofi_liveness_start(struct ofi_ep *ep)
 	ofi_note(&ep->log, fcntl(ep->socket, F_SETFD, FD_CLOEXEC) ? errno : 0, "fcntl",
 		 ep->base.peer, "children keep its socket");
 	do_not_pace(ep, (struct sockaddr *)&local, (struct sockaddr *)&peer);
+	ep->lively = true;
 	/* Idle: ask after a quarter of the time-out, then until it is over. */
 	set(ep, IPPROTO_TCP, TCP_KEEPIDLE, seconds ? seconds : 1);
 	set(ep, IPPROTO_TCP, TCP_KEEPINTVL, seconds ? seconds : 1);

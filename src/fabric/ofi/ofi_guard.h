@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Guards libfabric's tcp provider from its peers. It crashes when they send what it does not expect,
+ * and nothing in libfabric lets anybody look at it first. So the calls are intercepted by which
+ * libfabric itself, and only libfabric, gets bytes from a socket: on connections of ours it sees none
+ * that ofi_frames.h would not let through, and a connection ends at the first of these.
+ */
+#ifndef VB_FABRIC_OFI_GUARD_H
+#define VB_FABRIC_OFI_GUARD_H
+
+#include <rdma/fabric.h>
+#include <stdbool.h>
+
+/* Once, for the loaded library. False: it cannot be done, and peers have to be trusted. */
+bool ofi_guard_install(void *library);
+
+/*
+ * Between the two, the socket on which this thread has libfabric connect or listen is ours, if its provider is
+ * known; so is whatever comes to one that listens. The end returns the one that connects; -1: there is none.
+ */
+void ofi_guard_begin(const struct fi_info *info);
+int ofi_guard_end(void);
+
+/* Has the peer at this socket sent what it must not? Any number will do. */
+bool ofi_guard_has_struck(int socket);
+
+#endif
