@@ -24,7 +24,8 @@ static int open_by(unsigned seal, uint8_t pack)
 						   .pack = pack } };
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t) "a block of a text, of a text, "[i * (1 + i / 900) % 30];
-	return vb__codec_open(&session, -1, &sender, NULL) || vb__codec_open(&session, -1, &receiver, NULL);
+	return vb__codec_open(&session, -1, &sender, NULL) ||
+	       vb__codec_open(&session, -1, &receiver, NULL);
 }
 
 static int open_plain(void **state)
