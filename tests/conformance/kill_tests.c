@@ -16,6 +16,7 @@
 #define BYTES_PER_SECOND 2000000u /* so that it takes 300 ms */
 #define DELAY_MS 400u
 #define PEER_TIMEOUT_MS 5000u
+#define ALL_ROUNDS_S 180u /* more than the harness gives a test */
 
 struct round {
 	struct side side; /* with a directory of this process's own */
@@ -168,6 +169,7 @@ static void play_rounds(struct side *side, const char *dir, bool kill_sender)
 	r.target = scratch_path(&r.side, "target");
 	make_file(r.source, WHOLE, 5);
 	srandom((unsigned)vb__now_ns());
+	alarm(ALL_ROUNDS_S);
 	for (; r.number < rounds; r.number++)
 		play(&r, kill_sender);
 }
