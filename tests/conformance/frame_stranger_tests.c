@@ -211,11 +211,14 @@ static void deceived_client(struct side *side)
 
 	side->options.depth = 2;
 	for (unsigned i = 0; i < FRAMES; i++) {
-		if (vb_channel_connect(side->address, port_there(side), &side->options, &ch,
-				       &err) != 0)
-			fail_with(&err, "connect");
-		CHECK_EQ(vb_channel_recv(ch, &message, &err), VB_ERR_PROTOCOL);
-		vb_channel_abort(ch);
+		int rc = vb_channel_connect(side->address, port_there(side), &side->options, &ch,
+					    &err);
+
+		if (rc == 0) {
+			rc = (int)vb_channel_recv(ch, &message, &err);
+			vb_channel_abort(ch);
+		}
+		CHECK_EQ(rc, VB_ERR_PROTOCOL); /* libfabric 2 may see it before we are connected */
 	}
 }
 
