@@ -189,6 +189,12 @@ struct ofi_happened ofi_pool_events(struct ofi_ep *ep);
 int ofi_pool_poll(struct ofi_ep *ep, struct ofi_handed *taken, int max);
 bool ofi_pool_quiet(struct ofi_ep *ep);
 
+/*
+ * ofi_sockets.c: the provider's socket between two addresses, or with `peer` NULL the one that listens; negative: there
+ * is none. It was opened soon before or after `sibling`, or, of many that were accepted at once, soon after the last one's.
+ */
+int ofi_socket_find(int sibling, const struct sockaddr *local, const struct sockaddr *peer);
+
 /* ofi_liveness.c */
 void ofi_liveness_start(struct ofi_ep *ep);
 void ofi_liveness_check(struct ofi_ep *ep);

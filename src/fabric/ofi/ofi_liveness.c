@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Is the peer's host still there? libfabric's tcp provider does not ask; the
- * kernel can. The provider's socket is found among our own descriptors by its
- * two addresses; TCP keep-alives make an idle peer answer, and TCP_INFO tells
- * when it was last heard. This needs no thread, and a stopped or busy peer
+ * kernel can. TCP keep-alives on the provider's socket make an idle peer
+ * answer, and TCP_INFO tells when it was last heard. This needs no thread, and a stopped or busy peer
  * process still counts as alive, as with RDMA hardware.
  *
  * TCP_USER_TIMEOUT is not used: it also ends connections whose peer is alive
@@ -11,76 +10,15 @@
  *
  * With a provider that has no such socket, its own notion of liveness stands.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "core/clock.h"
 #include "fabric/ofi/ofi.h"
-
-#define NEAR 16
-
-static bool is_socket_between(int fd, const struct sockaddr *local, const struct sockaddr *peer)
-{
-	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
-	socklen_t len = sizeof(sa);
-
-	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0 ||
-	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6) ||
-	    !vb__address_equal((struct sockaddr *)&sa, local))
-		return false;
-	len = sizeof(sa);
-	return getpeername(fd, (struct sockaddr *)&sa, &len) == 0 &&
-	       vb__address_equal((struct sockaddr *)&sa, peer);
-}
-
-static int find_anywhere(const struct sockaddr *local, const struct sockaddr *peer)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *entry;
-	int found = -1;
-
-	if (!dir)
-		return -1;
-	while (found < 0 && (entry = readdir(dir))) {
-		int fd = atoi(entry->d_name);
-
-		if (entry->d_name[0] != '.' && fd != dirfd(dir) &&
-		    is_socket_between(fd, local, peer))
-			found = fd;
-	}
-	closedir(dir);
-	return found;
-}
-
-static int find_near(int about, const struct sockaddr *local, const struct sockaddr *peer)
-{
-	for (int fd = about > NEAR ? about - NEAR : 0; fd < about + NEAR; fd++)
-		if (is_socket_between(fd, local, peer))
-			return fd;
-	return -1;
-}
-
-/* It was opened soon before or after `sibling`; of many that were accepted at once, soon after the last one's. */
-static int find_socket(int sibling, const struct sockaddr *local, const struct sockaddr *peer)
-{
-	static atomic_int last;
-	int found = find_near(sibling, local, peer);
-
-	if (found < 0)
-		found = find_near(last, local, peer);
-	if (found < 0)
-		found = find_anywhere(local, peer);
-	if (found >= 0)
-		last = found;
-	return found;
-}
 
 static void set(const struct ofi_ep *ep, int level, int option, int value)
 {
@@ -129,8 +67,8 @@ void ofi_liveness_start(struct ofi_ep *ep)
 		memcpy(ep->base.peer, address.text, sizeof(ep->base.peer));
 	}
 	if (ep->socket < 0) /* the guard would know */
-		ep->socket = find_socket(ep->waiter.epoll, (struct sockaddr *)&local,
-					 (struct sockaddr *)&peer);
+		ep->socket = ofi_socket_find(ep->waiter.epoll, (struct sockaddr *)&local,
+					     (struct sockaddr *)&peer);
 	if (ep->socket < 0) {
 		vb__log(&ep->log, VB_LOG_WARNING,
 			"no socket of provider %s found: a dead host will not be noticed",
