@@ -93,6 +93,7 @@ struct ofi_pep {
 	struct fid_eq *eq;
 	struct fid_pep *pep;
 	struct vb__log log;
+	uint64_t look_next_ns; /* see ofi_callers.c */
 };
 
 struct ofi_request {
@@ -194,6 +195,10 @@ bool ofi_pool_quiet(struct ofi_ep *ep);
  * is none. It was opened soon before or after `sibling`, or, of many that were accepted at once, soon after the last one's.
  */
 int ofi_socket_find(int sibling, const struct sockaddr *local, const struct sockaddr *peer);
+
+/* ofi_callers.c: once when listening at this address; and whenever nobody has asked for anything, which is cheap. */
+void ofi_callers_start(struct ofi_pep *pep, const struct sockaddr *local);
+void ofi_callers_look_after(struct ofi_pep *pep);
 
 /* ofi_liveness.c */
 void ofi_liveness_start(struct ofi_ep *ep);

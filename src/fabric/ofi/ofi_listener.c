@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listening over libfabric. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ static int start(struct ofi_pep *pep, const struct vb__address *at, struct vb_er
 		return ofi_fail(err, rc, "fi_getname", at->text);
 	vb__address_from(&bound, (struct sockaddr *)&sa);
 	pep->base.port = vb__address_port(&bound);
+	ofi_callers_start(pep, (struct sockaddr *)&sa);
 	return 0;
 }
 
@@ -106,9 +108,12 @@ int ofi_next_request(struct vb__pep *base, struct vb__request **request, struct 
 	ssize_t n;
 
 	for (;;) {
+		errno = 0; /* of an end the provider believes an EAGAIN that is left there */
 		n = fi_eq_read(pep->eq, &event, &u, sizeof(u), 0);
-		if (n == -FI_EAGAIN)
+		if (n == -FI_EAGAIN) {
+			ofi_callers_look_after(pep);
 			return 0;
+		}
 		if (n == -FI_EAVAIL) {
 			error = (struct fi_eq_err_entry){ .err_data_size = 0 };
 			n = fi_eq_readerr(pep->eq, &error, 0);
