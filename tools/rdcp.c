@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "common/console.h"
+#include "common/descriptors.h"
 #include "common/interrupt.h"
 #include "common/outcome.h"
 #include "common/trouble.h"
@@ -100,6 +101,7 @@ int main(int argc, char **argv)
 	int code;
 
 	console_open("rdcp");
+	descriptors_raise();
 	if (argc == 2 && strcmp(argv[1], "--server") == 0)
 		return copy_server_run();
 	code = arguments_parse(&arguments, RDCP, true, argc, argv);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/console.h"
+#include "common/descriptors.h"
 #include "common/interrupt.h"
 #include "common/json.h"
 #include "common/outcome.h"
@@ -132,6 +133,7 @@ int main(int argc, char **argv)
 	int code;
 
 	console_open("rdperf");
+	descriptors_raise();
 	code = arguments_parse(&a, RDPERF, true, argc, argv);
 	if (code < 0) {
 		console_set(a.verbosity, a.json);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "common/console.h"
+#include "common/descriptors.h"
 #include "common/interrupt.h"
 #include "pipe/conductor.h"
 #include "pipe/stage_server.h"
@@ -29,6 +30,7 @@ int main(int argc, char **argv)
 	int code;
 
 	console_open("rdpipe");
+	descriptors_raise();
 	if (argc == 2 && strcmp(argv[1], "--server") == 0)
 		return stage_server_run();
 	code = arguments_parse(&arguments, RDPIPE, true, argc, argv);

@@ -9,6 +9,7 @@
 
 #include "common/command.h"
 #include "common/console.h"
+#include "common/descriptors.h"
 #include "common/interrupt.h"
 #include "common/json.h"
 #include "common/setup.h"
@@ -128,6 +129,7 @@ int main(int argc, char **argv)
 	int code;
 
 	console_open("rdrecv");
+	descriptors_raise();
 	code = arguments_parse(&arguments, RDRECV, key_from_environment(&key), argc, argv);
 	if (code < 0)
 		code = setup(&arguments, &key, &progress, &outcome) == 0

@@ -7,6 +7,8 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include "common/descriptors.h"
+
 bool spawn_in_foreground(void)
 {
 	int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -17,7 +19,7 @@ bool spawn_in_foreground(void)
 	return answer;
 }
 
-/* Default signals, and no descriptor of ours: libfabric leaves some of its own open. */
+/* Default signals, the limit that was ours, and no descriptor of ours: libfabric leaves some of its own open. */
 int spawn_program(pid_t *pid, char *const *argv, const struct spawn_fd *fds, size_t fd_count,
 		  bool own_group)
 {
@@ -26,6 +28,7 @@ int spawn_program(pid_t *pid, char *const *argv, const struct spawn_fd *fds, siz
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t all, none;
+	bool lowered;
 	int result = 0;
 
 	sigfillset(&all);
@@ -42,8 +45,11 @@ int spawn_program(pid_t *pid, char *const *argv, const struct spawn_fd *fds, siz
 		result = posix_spawn_file_actions_adddup2(&actions, fds[i].fd, fds[i].as);
 	if (result == 0)
 		result = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	lowered = descriptors_lower();
 	if (result == 0)
 		result = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
+	if (lowered)
+		descriptors_raise();
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return result;
