@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Listening on all fabrics at once. A peer that asks to connect is answered
- * at once, and waits in a list until its connection stands; one that never
- * comes to that is forgotten. Nothing here lets one peer hold up another.
+ * when somebody accepts and nobody stands there before it, and waits in a list
+ * until its connection stands; one that never comes to that is forgotten.
+ * Nothing here lets one peer hold up another.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,6 +22,10 @@
 #define COMING_MAX 64u
 #define PORT_TRIES 16
 #define FRUITLESS_MAX 200u
+/* An honest peer needs a round trip to come. */
+#define HESITATION_MS 200u
+/* Requests that are answered in a call that must not block, and they are refused: there may be no end of them. */
+#define REFUSALS_MAX 32u
 
 /* A connection that is being made. */
 struct coming {
@@ -36,6 +41,7 @@ struct vb_listener {
 	unsigned coming_count, room;
 	struct vb__waiter waiter;
 	uint16_t port;
+	bool hurried;	    /* it was left although there may be more requests */
 	unsigned fruitless; /* times, in a row, that what woke it stayed */
 	struct vb_error done_without;
 	uint8_t unable[VB__HELLO_BYTES]; /* says no to who cannot be served */
@@ -230,6 +236,16 @@ static void forget(struct vb_listener *l, struct coming **at)
 	free(gone);
 }
 
+/* Off the list, and not waited for any more. */
+static struct vb_channel *drop(struct vb_listener *l, struct coming **at)
+{
+	struct vb_channel *channel = (*at)->channel;
+
+	forget(l, at);
+	vb__waiter_remove(&l->waiter, channel->ep->wait_fd);
+	return channel;
+}
+
 void vb_listener_close(struct vb_listener *l)
 {
 	if (!l)
@@ -370,6 +386,25 @@ static enum vb__refusal judge(const struct vb_listener *l, const struct vb__requ
 	return VB__REFUSAL_NONE;
 }
 
+/* Whoever was asked in a while ago and does not come makes room for the next, but not those with a pass. */
+static bool make_room(struct vb_listener *l)
+{
+	uint64_t hesitates_ns =
+		vb__now_ns() + vb__ms(l->settings.peer_timeout_ms) - vb__ms(HESITATION_MS);
+	struct coming **at = &l->coming;
+
+	if (l->coming_count < l->room)
+		return true;
+	while (l->room && *at && (*at)->channel->pass >= 0)
+		at = &(*at)->next;
+	if (!l->room || !*at || (*at)->deadline_ns > hesitates_ns)
+		return false;
+	vb__log(&l->settings.log, VB_LOG_WARNING,
+		"a peer that did not come made room for another one");
+	vb__channel_destroy(drop(l, at));
+	return true;
+}
+
 static void answer(struct vb_listener *l, struct vb__request *request)
 {
 	struct vb_error err = { .code = VB_OK };
@@ -384,7 +419,7 @@ static void answer(struct vb_listener *l, struct vb__request *request)
 		return;
 	}
 	pass = find_pass(l, &hello);
-	new = l->coming_count < l->room ? malloc(sizeof(*new)) : NULL;
+	new = pass >= 0 || make_room(l) ? malloc(sizeof(*new)) : NULL;
 	if (!new) {
 		refuse(l, request, VB__REFUSAL_BUSY);
 		return;
@@ -409,21 +444,22 @@ static void answer(struct vb_listener *l, struct vb__request *request)
 	l->coming_count++;
 }
 
-/* Takes the new requests of all fabrics. */
-static int answer_requests(struct vb_listener *l, struct vb_error *err)
+/*
+ * Takes a new request, if there is one: 1. Only one, as whoever it brings is handed out first: while nobody takes them
+ * the others wait in the fabric, where they cost next to nothing.
+ */
+static int answer_request(struct vb_listener *l, struct vb_error *err)
 {
 	struct vb__request *request;
 	int rc = 0;
 
-	for (int i = 0; i < FABRICS_MAX && l->peps[i]; i++) {
-		while ((rc = vb__pep_next(l->peps[i], &request, err)) > 0) {
-			l->fruitless = 0;
-			answer(l, request);
-		}
-		if (rc < 0)
-			return rc;
+	for (int i = 0; rc == 0 && i < FABRICS_MAX && l->peps[i]; i++)
+		rc = vb__pep_next(l->peps[i], &request, err);
+	if (rc > 0) {
+		l->fruitless = 0;
+		answer(l, request);
 	}
-	return 0;
+	return rc;
 }
 
 enum progress {
@@ -458,8 +494,7 @@ static struct vb_channel *next_arrived(struct vb_listener *l, bool *again)
 			at = &(*at)->next;
 			continue;
 		}
-		forget(l, at);
-		vb__waiter_remove(&l->waiter, ch->ep->wait_fd);
+		drop(l, at);
 		if (progress == ARRIVED)
 			return ch;
 		vb__log(&l->settings.log, VB_LOG_WARNING, "a peer went away while connecting");
@@ -505,23 +540,43 @@ static void slow_down(struct vb_listener *l)
 	nanosleep(&pause, NULL);
 }
 
+/* The descriptor stays readable until we are back. */
+static int leave_hurried(struct vb_listener *l)
+{
+	l->hurried = true;
+	vb__waiter_wake(&l->waiter);
+	return VB_ERR_AGAIN;
+}
+
+static void come_back(struct vb_listener *l)
+{
+	if (l->hurried)
+		vb__waiter_check(&l->waiter, VB__READY_WAKE);
+	l->hurried = false;
+}
+
 static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **channel,
 		      struct vb_error *err)
 {
 	struct vb_channel *ch;
+	unsigned answered = 0;
 	int rc;
 
 	vb__error_clear(err);
+	come_back(l);
 	for (;;) {
 		bool again = false;
 
-		rc = answer_requests(l, err);
-		if (rc)
-			return rc;
 		ch = next_arrived(l, &again);
 		if (ch)
 			break;
-		if (again || !arm(l))
+		rc = answer_request(l, err);
+		if (rc < 0)
+			return rc;
+		answered += rc > 0;
+		if (!blocking && answered == REFUSALS_MAX)
+			return leave_hurried(l);
+		if (rc > 0 || again || !arm(l))
 			continue;
 		slow_down(l);
 		if (!blocking)
@@ -559,6 +614,15 @@ int vb_listener_port(const struct vb_listener *l)
 const char *vb_listener_description(const struct vb_listener *l)
 {
 	return l->description;
+}
+
+bool vb__listener_serves(const struct vb_listener *l, enum vb_fabric fabric)
+{
+	bool serves = false;
+
+	for (int i = 0; i < FABRICS_MAX && l->peps[i]; i++)
+		serves |= l->peps[i]->fabric->id == fabric;
+	return serves;
 }
 
 void vb__listener_set_room(struct vb_listener *l, unsigned room)

@@ -151,7 +151,10 @@ int vb__channel_connect(const char *host, const char *port, const struct vb__set
 int vb__listener_open(const char *host, const char *port, const struct vb__settings *settings,
 		      struct vb_listener **listener, struct vb_error *err);
 
-/* From now on so many may come in at most, besides those that were accepted already; the others are refused as busy. */
+/* Whether it listens on that fabric. */
+bool vb__listener_serves(const struct vb_listener *listener, enum vb_fabric fabric);
+
+/* From now on so many may come in at most, besides those that were accepted already and those with a pass; the others are refused as busy. */
 void vb__listener_set_room(struct vb_listener *listener, unsigned room);
 
 /*

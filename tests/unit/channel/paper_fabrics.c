@@ -14,7 +14,8 @@
 
 struct paper_answer paper[PAPER_WAYS];
 int paper_bell = -1;
-bool paper_deaf;
+bool paper_deaf, paper_nonsense;
+unsigned paper_callers, paper_refusals;
 
 struct paper_ep {
 	struct vb__ep base;
@@ -24,7 +25,8 @@ struct paper_ep {
 void paper_reset(void)
 {
 	memset(paper, 0, sizeof(paper));
-	paper_deaf = false;
+	paper_deaf = paper_nonsense = false;
+	paper_callers = paper_refusals = 0;
 }
 
 static int answer_with(enum vb_err code, const char *cause, struct vb_error *err)
@@ -188,12 +190,47 @@ static int listen_ofi(const struct vb__settings *settings, const struct vb__addr
 
 static int next_request(struct vb__pep *pep, struct vb__request **request, struct vb_error *err)
 {
+	static const struct vb__hello asking = { .kind = VB__HELLO_OPEN,
+						 .version = VB__PROTOCOL_VERSION,
+						 .max_message = 4096,
+						 .depth = 2 };
 	eventfd_t rung;
 
-	(void)request, (void)err;
 	if (!paper_deaf)
 		eventfd_read(pep->wait_fd, &rung);
+	if (!paper_callers)
+		return 0;
+	*request = calloc(1, sizeof(**request));
+	if (!*request)
+		return answer_with(VB_ERR_NOMEM, "calloc", err);
+	(*request)->fabric = pep->fabric;
+	if (!paper_nonsense) {
+		vb__hello_encode((*request)->data, &asking);
+		(*request)->data_len = VB__HELLO_BYTES;
+	}
+	paper_callers--;
+	return 1;
+}
+
+static int accept_open(struct vb__request *request, const struct vb__ep_attr *attr,
+		       struct vb__ep **ep, struct vb_error *err)
+{
+	free(request);
+	return open_on(&vb__verbs_fabric, PAPER_CM, attr, UINT64_MAX, ep, err);
+}
+
+static int say_yes(struct vb__ep *ep, const void *data, size_t len, struct vb_error *err)
+{
+	(void)data, (void)len, (void)err;
+	ep->state = VB__EP_CONNECTING;
 	return 0;
+}
+
+static void say_no(struct vb__request *request, const void *data, size_t len)
+{
+	(void)data, (void)len;
+	paper_refusals++;
+	free(request);
 }
 
 static int pep_arm(struct vb__pep *pep)
@@ -224,6 +261,9 @@ const struct vb__fabric vb__verbs_fabric = {
 	.listen = listen_verbs,
 	.next_request = next_request,
 	.pep_arm = pep_arm,
+	.accept_open = accept_open,
+	.accept = say_yes,
+	.reject = say_no,
 	.pep_close = pep_close,
 	.post = post,
 	.poll = poll_none,

@@ -30,7 +30,14 @@ struct paper_answer {
 };
 extern struct paper_answer paper[PAPER_WAYS];
 
-/* What wakes a listener of verbs, which nobody ever comes to. */
+/*
+ * So many ask a listener of verbs to connect, politely or in no words of ours. None of those that are accepted ever comes,
+ * and how many were refused is counted.
+ */
+extern unsigned paper_callers, paper_refusals;
+extern bool paper_nonsense;
+
+/* What wakes that listener. */
 extern int paper_bell;	/* an eventfd */
 extern bool paper_deaf; /* it stays, whatever is done */
 

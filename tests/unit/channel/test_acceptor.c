@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A listener: which fabrics it does without, and what becomes of it if it is woken and finds nobody. */
+/* A listener: which fabrics it does without, and what becomes of it if it is woken and finds nobody, or too many. */
+#include <limits.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <verbatim/channel.h>
@@ -13,14 +16,15 @@
 #include "paper_fabrics.h"
 
 #define OFTEN 201
+#define PLACES 64
+#define HESITATION_MS 200
 
 static unsigned warnings;
 
 static void count_warning(void *arg, enum vb_log_level level, const char *line)
 {
 	(void)arg, (void)level;
-	assert_non_null(strstr(line, "ulimit -n"));
-	warnings++;
+	warnings += strstr(line, "ulimit -n") != NULL;
 }
 
 static struct vb_listener *listen_on_paper(void)
@@ -65,6 +69,42 @@ static void what_wakes_and_cannot_be_taken_is_told_once(void **state)
 	for (int i = 0; i < OFTEN; i++)
 		find_nobody(listener);
 	assert_int_equal(warnings, 1);
+	vb_listener_close(listener);
+}
+
+static void who_does_not_come_makes_room_for_the_next(void **state)
+{
+	struct vb_listener *listener = listen_on_paper();
+
+	(void)state;
+	paper_callers = PLACES + 1;
+	find_nobody(listener);
+	find_nobody(listener);
+	find_nobody(listener);
+	assert_int_equal(paper_refusals, 1); /* the others may still be on their way */
+	usleep((HESITATION_MS + 1) * 1000);
+	paper_callers = PLACES / 2;
+	find_nobody(listener);
+	assert_int_equal(paper_callers, 0);
+	assert_int_equal(paper_refusals, 1);
+	vb_listener_close(listener);
+}
+
+/* Whoever must not block is not kept by those who are refused, and is woken for the rest. */
+static void an_endless_row_of_strangers_keeps_nobody(void **state)
+{
+	struct vb_listener *listener = listen_on_paper();
+	struct pollfd fd = { .fd = vb_listener_fd(listener), .events = POLLIN };
+
+	(void)state;
+	paper_nonsense = true;
+	paper_callers = UINT_MAX;
+	find_nobody(listener);
+	assert_int_equal(poll(&fd, 1, 0), 1);
+	paper_callers = 1;
+	find_nobody(listener);
+	assert_int_equal(paper_callers, 0);
+	assert_int_equal(poll(&fd, 1, 0), 0);
 	vb_listener_close(listener);
 }
 
@@ -124,6 +164,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(to_be_woken_often_for_nothing_is_no_shortage),
 		cmocka_unit_test(what_wakes_and_cannot_be_taken_is_told_once),
+		cmocka_unit_test(who_does_not_come_makes_room_for_the_next),
+		cmocka_unit_test(an_endless_row_of_strangers_keeps_nobody),
 		cmocka_unit_test(without_libfabric_verbs_is_served_and_the_rest_explained),
 		cmocka_unit_test(without_any_fabric_all_reasons_are_told),
 		cmocka_unit_test(who_asks_for_ofi_is_not_served_without_libfabric),
