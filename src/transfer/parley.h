@@ -18,9 +18,12 @@
 
 #define VB__SECRET_BYTES 32u
 
-/* The longest thing that can be said at once, and the limits of a channel that carries it. */
+/*
+ * The longest thing that can be said at once, and the limits of a channel that carries it. A message and
+ * its trailer are a page: strangers have such channels, too.
+ */
 #define VB__PARLEY_MAX 2048u
-#define VB__PARLEY_CHANNEL_BYTES 4096u
+#define VB__PARLEY_CHANNEL_BYTES 4080u
 #define VB__PARLEY_CHANNEL_DEPTH 4u
 
 /* What both sides know, and prove to each other. */
