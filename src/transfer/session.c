@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: two sides that have proven to each other that they know the key. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 
 /* How long to wait until the peer has heard the last words. */
 #define FAREWELL_MS 500u
+/* Before knocking again. */
+#define PAUSE_MS 50
 
 int vb__session_create(const struct vb__plan *plan, struct vb_channel *channel,
 		       struct vb__parley *parley, struct vb_session **session, struct vb_error *err)
@@ -78,7 +81,7 @@ static int check_names(const char *host, const char *port, struct vb_error *err)
 	return 0;
 }
 
-/* Connecting and stretching a user's key take about as long; they can be done at once. */
+/* Connecting and stretching a user's key take about as long; they can be done at once. Without options the secret is there. */
 static int connect_with_secret(const char *host, const char *port, struct vb__plan *plan,
 			       const struct vb_transfer_options *options,
 			       struct vb_channel **channel, struct vb_error *err)
@@ -89,7 +92,7 @@ static int connect_with_secret(const char *host, const char *port, struct vb__pl
 
 	if (rc)
 		return rc;
-	secret_rc = vb__plan_secret(plan, options, &secret_err);
+	secret_rc = options ? vb__plan_secret(plan, options, &secret_err) : 0;
 	rc = vb__connecting_finish(connecting, plan->stop_fd, channel, err);
 	if (rc == 0 && secret_rc) {
 		vb_channel_abort(*channel);
@@ -121,6 +124,37 @@ static int connect_and_prove(const char *host, const char *port, struct vb__plan
 	return rc;
 }
 
+/*
+ * A door in a crowd of strangers may take us for one of them, if we are slow to speak, and hang up. So it is tried
+ * again while there is time. If nothing comes of that, what happened first is the story.
+ */
+static int come_in(const char *host, const char *port, struct vb__plan *plan,
+		   const struct vb_transfer_options *options, struct vb_session **session,
+		   struct vb_error *err)
+{
+	const uint32_t timeout_ms = plan->connection.connect_timeout_ms;
+	uint64_t deadline = vb__now_ns() + vb__ms(timeout_ms);
+	struct vb_error first = { .code = VB_OK };
+	struct pollfd stop = { .fd = plan->stop_fd, .events = POLLIN };
+	int rc;
+
+	for (;;) {
+		rc = connect_and_prove(host, port, plan, options, session, err);
+		if (rc == VB_ERR_LOST && !first.code)
+			first = *err;
+		if (first.code && rc == VB_ERR_REFUSED)
+			*err = first;
+		if (rc == 0)
+			(*session)->plan.connection.connect_timeout_ms = timeout_ms;
+		if (rc != VB_ERR_LOST || vb__ms_left(deadline) <= PAUSE_MS)
+			return rc;
+		options = NULL;
+		poll(&stop, 1, PAUSE_MS);
+		plan->connection.connect_timeout_ms = (uint32_t)vb__ms_left(deadline);
+		vb__error_clear(err);
+	}
+}
+
 /* The rails go where the parley went: a name may have several addresses, and mean several hosts. */
 static void remember_address(struct vb_session *s)
 {
@@ -144,7 +178,7 @@ int vb_session_connect(const char *host, const char *port,
 		rc = vb__plan_from(&plan, options, err);
 	if (rc)
 		return rc;
-	rc = connect_and_prove(host, port, &plan, options, session, err);
+	rc = come_in(host, port, &plan, options, session, err);
 	if (rc == 0) {
 		remember_address(*session);
 		snprintf((*session)->port, sizeof((*session)->port), "%s", port);

@@ -255,6 +255,22 @@ static void after_crowd_client(struct side *side)
 		vb_channel_abort(crowd[i]);
 }
 
+/* As a door does that takes somebody slow for a stranger. */
+static void hasty_server(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct vb_listener *listener = listen_here(side);
+	struct vb_door *door;
+	char port[8];
+
+	vb_channel_abort(accept_one(side, listener));
+	snprintf(port, sizeof(port), "%d", vb_listener_port(listener));
+	vb_listener_close(listener);
+	CHECK_EQ(vb_door_open(side->address, port, &options, &door, NULL), 0);
+	receive_rightful(side, door);
+	vb_door_close(door);
+}
+
 /* Strangers come while a transfer is in its middle. */
 static void disturbed_server(struct side *side)
 {
@@ -494,6 +510,7 @@ const struct test door_tests[] = {
 	  after_nonsense_client },
 	{ "leaving_strangers_do_not_keep_the_rightful_out", steadfast_server, after_broken_client },
 	{ "crowd_of_strangers_does_not_keep_the_rightful_out", crowded_server, after_crowd_client },
+	{ "sender_that_was_hung_up_on_knocks_again", hasty_server, send_rightful },
 	{ "strangers_do_not_disturb_a_transfer", disturbed_server, disturbing_client },
 	{ "door_closes_in_front_of_strangers", left_door_server, lingering_client },
 	{ "waiting_for_nobody_ends_in_time", unvisited_server, nobody },
