@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "channel/channel_state.h"
+#include "channel/inside.h"
 
 static struct vb__received *first(struct vb_channel *ch)
 {
@@ -160,4 +161,16 @@ ssize_t vb_channel_try_recv(struct vb_channel *ch, const void **message, struct 
 	n = receive(ch, message, false, err);
 	vb__channel_unlock(ch);
 	return n;
+}
+
+bool vb__channel_is_silent(struct vb_channel *ch)
+{
+	bool silent;
+
+	vb__channel_lock(ch);
+	do
+		silent = !ch->inbox.count && !ch->peer_ended && !ch->failure.code;
+	while (silent && !vb__channel_would_block(ch, VB__NEWS_RECEIVED));
+	vb__channel_unlock(ch);
+	return silent;
 }

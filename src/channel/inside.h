@@ -131,7 +131,10 @@ void vb__channel_cancel(struct vb_channel *channel, const struct vb_error *why);
 void vb__channel_watch(struct vb_channel *channel, void (*told)(void *arg), void *arg);
 void *vb__channel_watcher(const struct vb_channel *channel);
 
-/* The endpoint's own descriptor, to be waited for after vb_channel_try_recv said VB_ERR_AGAIN. */
+/* There is neither a message nor an end to be received. Takes nothing, and does not block. */
+bool vb__channel_is_silent(struct vb_channel *channel);
+
+/* The endpoint's own descriptor, to be waited for after vb_channel_try_recv said VB_ERR_AGAIN, or it was silent. */
 int vb__channel_wait_fd(const struct vb_channel *channel);
 
 /* The message that was received last is not looked at any more. */

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A door: a listener at which those come in who know the key. Until a guest
- * has proven that it does it has a small channel and a limited time, there are
- * only so many of them at once, and a wrong proof costs a second.
+ * A door: a listener at which those come in who know the key. Whoever comes
+ * without a pass is a guest until then; how guests are treated is not decided here.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 
 #include "core/clock.h"
-#include "core/log.h"
+#include "transfer/guests.h"
 #include "transfer/session_state.h"
 
-#define GUESTS_MAX 16u
-#define PENALTY_MS 1000u
-/* After this a guest that has not proven makes room for another one. */
-#define PATIENCE_MS 2000u
-
-struct guest {
-	struct vb_channel *channel;
-	struct vb__parley *parley; /* NULL: it failed, and waits for its penalty to be over */
-	uint64_t came_ns, leaves_ns;
-};
+/* Connections that are being made: half of them is not yet a guest. */
+#define COMING_LEAST 4u
+/* Taken in before those who are in are heard. */
+#define ARRIVALS_MAX 16u
 
 struct vb_door {
 	struct vb__plan plan;
 	struct vb_listener *listener;
-	struct guest guests[GUESTS_MAX];
-	unsigned guest_count;
+	struct vb__guests guests;
+	unsigned arrivals; /* since they were heard */
 };
+
+static void let_guests_come(struct vb_door *d)
+{
+	unsigned coming = d->guests.most / 4;
+
+	vb__listener_set_room(d->listener, coming < COMING_LEAST ? COMING_LEAST : coming);
+}
 
 int vb_door_open(const char *host, const char *port, const struct vb_transfer_options *options,
 		 struct vb_door **door, struct vb_error *err)
@@ -46,28 +46,22 @@ int vb_door_open(const char *host, const char *port, const struct vb_transfer_op
 		rc = vb__plan_secret(&d->plan, options, err);
 	if (rc == 0)
 		rc = vb__listener_open(host, port, &d->plan.connection, &d->listener, err);
-	if (rc)
+	if (rc) {
 		vb_door_close(d);
-	else
-		*door = d;
-	return rc;
-}
-
-static void dismiss(struct vb_door *d, unsigned number)
-{
-	struct guest *g = &d->guests[number];
-
-	vb__parley_close(g->parley);
-	vb_channel_abort(g->channel);
-	*g = d->guests[--d->guest_count];
+		return rc;
+	}
+	vb__guests_open(&d->guests, &d->plan.connection, &d->plan.secret,
+			vb__listener_serves(d->listener, VB_FABRIC_VERBS));
+	let_guests_come(d);
+	*door = d;
+	return 0;
 }
 
 void vb_door_close(struct vb_door *d)
 {
 	if (!d)
 		return;
-	while (d->guest_count)
-		dismiss(d, 0);
+	vb__guests_close(&d->guests);
 	vb_listener_close(d->listener);
 	vb__secret_wipe(&d->plan.secret);
 	free(d);
@@ -88,51 +82,12 @@ struct vb_listener *vb__door_listener(struct vb_door *d)
 	return d->listener;
 }
 
-static void warn(const struct vb_door *d, const struct guest *g, const char *why)
+/* Somebody may be standing outside. */
+static bool others_wait(const struct vb_door *d)
 {
-	vb__log(&d->plan.connection.log, VB_LOG_WARNING, "%s was turned away: %s",
-		vb_channel_peer(g->channel), why);
-}
+	struct pollfd outside = { .fd = vb_listener_fd(d->listener), .events = POLLIN };
 
-static void welcome(struct vb_door *d, struct vb_channel *channel)
-{
-	struct vb_error err = { .code = VB_OK };
-	uint64_t now = vb__now_ns();
-	struct guest g = { .channel = channel, .came_ns = now };
-
-	g.leaves_ns = now + vb__ms(d->plan.connection.peer_timeout_ms);
-	if (vb__parley_open(channel, &d->plan.secret, VB__PARLEY_ACCEPTED, &g.parley, &err) != 0) {
-		warn(d, &g, err.cause);
-		vb_channel_abort(channel);
-		return;
-	}
-	d->guests[d->guest_count++] = g;
-}
-
-/* Those whose time is over go; if it is full, also one who has been silent for a while. */
-static void make_room(struct vb_door *d)
-{
-	uint64_t now = vb__now_ns();
-	int longest = -1;
-
-	for (unsigned i = 0; i < d->guest_count;) {
-		struct guest *g = &d->guests[i];
-
-		if (now >= g->leaves_ns) {
-			if (g->parley)
-				warn(d, g, "it did not prove to know the key in time");
-			dismiss(d, i);
-			continue;
-		}
-		if (g->parley && now - g->came_ns > vb__ms(PATIENCE_MS) &&
-		    (longest < 0 || g->came_ns < d->guests[longest].came_ns))
-			longest = (int)i;
-		i++;
-	}
-	if (d->guest_count == GUESTS_MAX && longest >= 0) {
-		warn(d, &d->guests[longest], "it is silent, and others are waiting");
-		dismiss(d, (unsigned)longest);
-	}
+	return poll(&outside, 1, 0) > 0;
 }
 
 /*
@@ -146,81 +101,59 @@ static int next_arrival(struct vb_door *d, bool for_rails, struct vb_channel **r
 	struct vb_channel *channel;
 	int rc;
 
-	make_room(d);
-	while (for_rails || d->guest_count < GUESTS_MAX) {
+	for (;;) {
+		vb__guests_make_room(&d->guests, !for_rails && !vb__guests_have_room(&d->guests) &&
+							 others_wait(d));
+		if (d->arrivals == ARRIVALS_MAX ||
+		    (!for_rails && !vb__guests_have_room(&d->guests)))
+			return VB_ERR_AGAIN;
 		rc = vb_listener_try_accept(d->listener, &channel, err);
 		if (rc)
 			return rc;
+		d->arrivals++;
 		if (vb__channel_pass(channel) >= 0) {
 			*rail = channel;
 			return 0;
 		}
-		if (vb__channel_pass(channel) != VB__PASS_STALE && d->guest_count < GUESTS_MAX)
-			welcome(d, channel);
+		if (vb__channel_pass(channel) != VB__PASS_STALE && vb__guests_have_room(&d->guests))
+			vb__guests_welcome(&d->guests, channel);
 		else
 			vb_channel_abort(channel);
 	}
-	return VB_ERR_AGAIN;
-}
-
-/* The first guest that has proven, or negative. */
-static int proven_guest(struct vb_door *d)
-{
-	for (unsigned i = 0; i < d->guest_count; i++) {
-		struct vb_error err = { .code = VB_OK };
-		struct guest *g = &d->guests[i];
-		int rc;
-
-		if (!g->parley)
-			continue;
-		rc = vb__parley_prove(g->parley, &err);
-		if (rc == 0)
-			return (int)i;
-		if (rc == VB_ERR_AGAIN)
-			continue;
-		warn(d, g, err.cause);
-		vb__parley_close(g->parley);
-		g->parley = NULL;
-		g->leaves_ns = vb__now_ns() + vb__ms(PENALTY_MS);
-	}
-	return -1;
 }
 
 /* Sleeps until somebody comes, the one who is let in or else a guest speaks, a guest must go, or the deadline. */
 static void await(struct vb_door *d, struct vb_session *inside, uint64_t deadline_ns)
 {
-	struct pollfd fds[GUESTS_MAX + 3];
+	struct pollfd fds[VB__GUESTS_MAX + 3], *guests;
+	uint64_t next = vb__guests_next_ns(&d->guests);
 	unsigned n = 0;
 
 	fds[n++] = (struct pollfd){ .fd = d->plan.stop_fd, .events = POLLIN };
 	if (inside)
 		fds[n++] = (struct pollfd){ .fd = vb_channel_fd(inside->channel, NULL),
 					    .events = POLLIN };
-	if (inside || d->guest_count < GUESTS_MAX)
+	/* Nobody can come in for now: then who stands outside must not wake us all the time. */
+	if (inside || vb__guests_have_room(&d->guests) || vb__guests_could_make_room(&d->guests))
 		fds[n++] = (struct pollfd){ .fd = vb_listener_fd(d->listener), .events = POLLIN };
-	for (unsigned i = 0; i < d->guest_count; i++) {
-		const struct guest *g = &d->guests[i];
-		uint64_t end = d->guest_count == GUESTS_MAX && g->parley
-				       ? g->came_ns + vb__ms(PATIENCE_MS + 1)
-				       : g->leaves_ns;
-
-		if (end < deadline_ns)
-			deadline_ns = end;
-		if (g->parley && !inside)
-			fds[n++] = (struct pollfd){ .fd = vb_channel_fd(g->channel, NULL),
-						    .events = POLLIN };
-	}
+	guests = fds + n;
+	if (!inside)
+		n += vb__guests_poll(&d->guests, guests);
+	if (next < deadline_ns)
+		deadline_ns = next;
+	if (d->arrivals == ARRIVALS_MAX)
+		deadline_ns = 0;
+	d->arrivals = 0;
 	poll(fds, n, deadline_ns == UINT64_MAX ? -1 : vb__ms_left(deadline_ns));
+	if (!inside)
+		vb__guests_polled(&d->guests, guests);
 }
 
-static int let_in(struct vb_door *d, unsigned number, struct vb_session **session,
-		  struct vb_error *err)
+static int let_in(struct vb_door *d, struct vb_channel *channel, struct vb__parley *parley,
+		  struct vb_session **session, struct vb_error *err)
 {
-	struct guest g = d->guests[number];
-	int rc;
+	int rc = vb__session_create(&d->plan, channel, parley, session, err);
 
-	d->guests[number] = d->guests[--d->guest_count];
-	rc = vb__session_create(&d->plan, g.channel, g.parley, session, err);
 	if (rc == 0)
 		(*session)->door = d;
 	return rc;
@@ -229,8 +162,9 @@ static int let_in(struct vb_door *d, unsigned number, struct vb_session **sessio
 int vb_door_wait(struct vb_door *d, struct vb_session **session, struct vb_error *err)
 {
 	uint64_t deadline = UINT64_MAX;
-	struct vb_channel *lost_rail;
-	int rc, proven;
+	struct vb_channel *lost_rail, *proven;
+	struct vb__parley *parley;
+	int rc;
 
 	vb__error_clear(err);
 	if (d->plan.wait_timeout_ms)
@@ -240,9 +174,8 @@ int vb_door_wait(struct vb_door *d, struct vb_session **session, struct vb_error
 			vb_channel_abort(lost_rail);
 		if (rc != VB_ERR_AGAIN)
 			return rc;
-		proven = proven_guest(d);
-		if (proven >= 0)
-			return let_in(d, (unsigned)proven, session, err);
+		if (vb__guests_take_proven(&d->guests, &proven, &parley))
+			return let_in(d, proven, parley, session, err);
 		if (vb__plan_stopped(&d->plan))
 			return vb__fail_stopped(err);
 		if (vb__now_ns() >= deadline)
@@ -255,8 +188,8 @@ int vb_door_wait(struct vb_door *d, struct vb_session **session, struct vb_error
 	}
 }
 
-int vb__door_accept_rails(struct vb_door *d, struct vb_session *s, uint64_t deadline_ns,
-			  struct vb_error *err)
+static int accept_rails(struct vb_door *d, struct vb_session *s, uint64_t deadline_ns,
+			struct vb_error *err)
 {
 	struct vb_channel *rail;
 	int rc;
@@ -286,4 +219,16 @@ int vb__door_accept_rails(struct vb_door *d, struct vb_session *s, uint64_t dead
 		await(d, s, deadline_ns);
 	}
 	return 0;
+}
+
+int vb__door_accept_rails(struct vb_door *d, struct vb_session *s, uint64_t deadline_ns,
+			  struct vb_error *err)
+{
+	int rc;
+
+	/* Meanwhile nobody else is let in, and to say no is faster than to make a connection. */
+	vb__listener_set_room(d->listener, 0);
+	rc = accept_rails(d, s, deadline_ns, err);
+	let_guests_come(d);
+	return rc;
 }

@@ -362,6 +362,11 @@ int vb__parley_prove(struct vb__parley *p, struct vb_error *err)
 	return conclude(p, rc, err);
 }
 
+size_t vb__parley_heard_bytes(const struct vb__parley *p)
+{
+	return p->unproven_bytes;
+}
+
 /* ---- Talking ---- */
 
 /* 0 if there can be talk. */

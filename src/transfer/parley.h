@@ -78,6 +78,9 @@ int vb__parley_open(struct vb_channel *channel, const struct vb__secret *secret,
  */
 int vb__parley_prove(struct vb__parley *parley, struct vb_error *err);
 
+/* How much the peer has said so far that proves nothing yet. */
+size_t vb__parley_heard_bytes(const struct vb__parley *parley);
+
 /*
  * Says `len` bytes, 1 to VB__PARLEY_MAX. Never blocks: while the peer has no room they are kept,
  * and go with the next say, hear or flush.

@@ -255,6 +255,23 @@ static void after_crowd_client(struct side *side)
 		vb_channel_abort(crowd[i]);
 }
 
+#define SILENT 100
+
+/* All of them connect and say nothing: they would be in the way for a long time, if it were not for somebody who speaks. */
+static void after_silent_crowd_client(struct side *side)
+{
+	struct vb_channel *crowd[SILENT] = { NULL };
+	int count = side->slow ? 10 : SILENT;
+	uint64_t start = vb__now_ns();
+
+	for (int i = 0; i < count; i++)
+		crowd[i] = stranger(side);
+	send_rightful(side);
+	CHECK(vb__now_ns() - start < vb__ms(side->slow ? 30000 : 6000));
+	for (int i = 0; i < count; i++)
+		vb_channel_abort(crowd[i]);
+}
+
 /* As a door does that takes somebody slow for a stranger. */
 static void hasty_server(struct side *side)
 {
@@ -510,6 +527,8 @@ const struct test door_tests[] = {
 	  after_nonsense_client },
 	{ "leaving_strangers_do_not_keep_the_rightful_out", steadfast_server, after_broken_client },
 	{ "crowd_of_strangers_does_not_keep_the_rightful_out", crowded_server, after_crowd_client },
+	{ "silent_crowd_does_not_keep_the_rightful_out", steadfast_server,
+	  after_silent_crowd_client },
 	{ "sender_that_was_hung_up_on_knocks_again", hasty_server, send_rightful },
 	{ "strangers_do_not_disturb_a_transfer", disturbed_server, disturbing_client },
 	{ "door_closes_in_front_of_strangers", left_door_server, lingering_client },
