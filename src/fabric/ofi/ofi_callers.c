@@ -47,7 +47,7 @@ void ofi_callers_start(struct ofi_pep *pep, const struct sockaddr *local)
 			 ? errno
 			 : 0,
 		 "setsockopt", "listener", "silent callers take a descriptor each");
-	/* Those who are accepted inherit it. */
+	/* Those who are accepted inherit it; for where libfabric is not guarded. */
 	ofi_note(&pep->log,
 		 setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ? errno : 0,
 		 "setsockopt", "listener", "a caller may keep us waiting");

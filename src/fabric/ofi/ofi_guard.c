@@ -153,7 +153,8 @@ static ssize_t guarded_recv(int fd, void *bytes, size_t len, int flags)
 
 	if (w && atomic_load(&w->struck))
 		return strike(fd, w);
-	n = recv(fd, bytes, len, flags);
+	/* The provider reads a hello from a socket that blocks, as if it had come in one piece. */
+	n = recv(fd, bytes, len, w ? flags | MSG_DONTWAIT : flags);
 	return w && n > 0 && !(flags & MSG_PEEK) ? let_through(fd, w, &iov, n) : n;
 }
 
