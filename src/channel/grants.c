@@ -19,7 +19,6 @@ struct vb_grant {
 	struct vb__window *window; /* one of the two */
 	struct vb__mr *mr;
 	struct vb_token token;
-	bool attended; /* the layer above knows when the peer is done with it */
 };
 
 _Static_assert(sizeof(struct vb_token) == VB__TOKEN_LENGTH, "a token is what the wire has");
@@ -125,22 +124,24 @@ static int attend(struct vb_channel *ch, struct vb_error *err)
 		      : 0;
 }
 
-static int grant(struct vb_region *region, size_t offset, size_t len, unsigned rights,
-		 bool attended, struct vb_grant **out, struct vb_error *err)
+int vb_grant(struct vb_region *region, size_t offset, size_t len, unsigned rights,
+	     struct vb_grant **out, struct vb_error *err)
 {
 	struct vb_channel *ch = region->channel;
 	struct vb_grant *g;
-	int rc = check(region, offset, len, rights, err);
+	int rc;
 
+	vb__error_clear(err);
+	rc = check(region, offset, len, rights, err);
 	if (rc)
 		return rc;
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	vb__channel_lock(ch);
-	*g = (struct vb_grant){ .region = region, .next = region->grants, .attended = attended };
+	*g = (struct vb_grant){ .region = region, .next = region->grants };
 	region->grants = g;
-	rc = attended ? 0 : attend(ch, err);
+	rc = attend(ch, err);
 	if (rc == 0)
 		rc = give(g, offset, len, rights, err);
 	if (rc) {
@@ -151,19 +152,6 @@ static int grant(struct vb_region *region, size_t offset, size_t len, unsigned r
 	}
 	vb__channel_unlock(ch);
 	return rc;
-}
-
-int vb_grant(struct vb_region *region, size_t offset, size_t len, unsigned rights,
-	     struct vb_grant **out, struct vb_error *err)
-{
-	vb__error_clear(err);
-	return grant(region, offset, len, rights, false, out, err);
-}
-
-int vb__grant_attended(struct vb_region *region, size_t offset, size_t len, unsigned rights,
-		       struct vb_grant **out, struct vb_error *err)
-{
-	return grant(region, offset, len, rights, true, out, err);
 }
 
 const struct vb_token *vb_grant_token(const struct vb_grant *g)
@@ -224,7 +212,7 @@ void vb_revoke(struct vb_grant *g)
 	if (g->window && (handle = vb__access_start(ch, &op, NULL)) > 0)
 		vb__access_finish(ch, handle, NULL);
 	take(g);
-	if (ch->ep->caps & VB__CAP_ATTENDED && !g->attended)
+	if (ch->ep->caps & VB__CAP_ATTENDED)
 		await_begun(ch);
 	vb__grant_free(g);
 	vb__channel_unlock(ch);

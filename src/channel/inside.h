@@ -96,11 +96,7 @@ bool vb__channel_tend(struct vb_channel *channel);
 int vb__region_open_source(struct vb_channel *channel, const void *addr, size_t len,
 			   struct vb_region **region, struct vb_error *err);
 
-/* As vb_grant, for memory that is used only while somebody is inside a call of this channel. */
-int vb__grant_attended(struct vb_region *region, size_t offset, size_t len, unsigned rights,
-		       struct vb_grant **grant, struct vb_error *err);
-
-/* As vb_access_post; `attended` says that the memory is of the one or the other sort. */
+/* As vb_access_post; `attended`: to memory that is used only while somebody is inside a call of its channel, see below. */
 int64_t vb__access_post(struct vb_channel *channel, const struct vb_access *accesses, int count,
 			bool attended, struct vb_error *err);
 

@@ -26,8 +26,8 @@ static struct vb__kept *find_kept(const struct vb_stream *s, const void *data, s
 static int grant(struct vb_stream *s, const struct vb__kept *kept, uint8_t *data, size_t len)
 {
 	struct vb__want *want = &s->in.want;
-	int rc = vb__grant_attended(kept->region, (size_t)(data - kept->addr), len, VB_RIGHT_WRITE,
-				    &want->grant, NULL);
+	int rc = vb_grant(kept->region, (size_t)(data - kept->addr), len, VB_RIGHT_WRITE,
+			  &want->grant, NULL);
 
 	if (rc == 0)
 		want->token = *vb_grant_token(want->grant);
