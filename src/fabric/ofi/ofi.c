@@ -130,8 +130,10 @@ static int ask(const struct vb__address *peer, const struct vb__address *source,
 	free((*info)->src_addr);
 	(*info)->src_addr = NULL;
 	rc = copy_address(source, &(*info)->src_addr, &(*info)->src_addrlen);
-	if (rc)
+	if (rc) {
 		ofi_library.freeinfo(*info);
+		*info = NULL; /* who asked frees what there is, also on failure */
+	}
 	return rc;
 }
 
