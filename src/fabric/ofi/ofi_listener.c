@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listening over libfabric. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabric/ofi/ofi.h"
 #include "fabric/ofi/ofi_guard.h"
+
+/* How often it is looked who waits before it is closed: there may be no end of them. */
+#define LAST_LOOKS 256
 
 static int start(struct ofi_pep *pep, const struct vb__address *at, struct vb_error *err)
 {
@@ -146,10 +150,36 @@ void ofi_reject(struct vb__request *base, const void *data, size_t len)
 	free(request);
 }
 
+static bool has_more(struct vb__pep *base)
+{
+	struct pollfd p = { .fd = base->wait_fd, .events = POLLIN };
+
+	return ofi_pep_arm(base) != 0 || poll(&p, 1, 0) > 0;
+}
+
+/*
+ * The provider forgets those who wait and keeps their sockets: they would wait on, and the descriptors be lost. It
+ * takes several looks until one whose socket is accepted is a request.
+ */
+static void turn_all_away(struct vb__pep *base)
+{
+	int rc = 0;
+
+	for (int i = 0; i < LAST_LOOKS && rc >= 0 && (rc > 0 || has_more(base)); i++) {
+		struct vb__request *request = NULL;
+
+		rc = ofi_next_request(base, &request, NULL);
+		if (request)
+			ofi_reject(request, NULL, 0);
+	}
+}
+
 void ofi_pep_close(struct vb__pep *base)
 {
 	struct ofi_pep *pep = (struct ofi_pep *)base;
 
+	if (pep->base.port)
+		turn_all_away(base);
 	ofi_close(&pep->log, pep->pep ? &pep->pep->fid : NULL, "listener");
 	ofi_close(&pep->log, pep->eq ? &pep->eq->fid : NULL, "event queue");
 	ofi_close(&pep->log, pep->fabric ? &pep->fabric->fid : NULL, "fabric");
