@@ -71,7 +71,7 @@ struct ofi_ep {
 	struct fid_eq *eq;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
-	struct fid_pep *pep; /* the request's, used only if there is no endpoint for it */
+	struct fid_pep *pep; /* the request's, until it is accepted; else NULL */
 	struct vb__log log;
 	uint64_t next_key;
 	uint32_t peer_timeout_ms;

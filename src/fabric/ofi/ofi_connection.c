@@ -373,6 +373,7 @@ int ofi_ep_accept(struct vb__ep *base, const void *data, size_t len, struct vb_e
 	ofi_unlock(ep);
 	if (rc)
 		return ofi_fail(err, rc, "fi_accept", base->peer);
+	ep->pep = NULL;
 	base->state = VB__EP_CONNECTING;
 	return 0;
 }
@@ -400,14 +401,23 @@ static void close_own(struct ofi_ep *ep)
 	ofi_close(&ep->log, ep->fabric ? &ep->fabric->fid : NULL, "fabric");
 }
 
+/*
+ * An endpoint owns the socket of its request, so that the peer hears no words. But the tcp provider still remembers the
+ * request, until it is accepted or rejected. So it is known of since 1.17; others may have forgotten it by then.
+ */
+static bool must_be_forgotten(const struct ofi_ep *ep)
+{
+	return strcmp(ep->info->fabric_attr->prov_name, "tcp") == 0 &&
+	       ofi_library.version() >= FI_VERSION(1, 17);
+}
+
 void ofi_ep_close(struct vb__ep *base)
 {
 	struct ofi_ep *ep = (struct ofi_ep *)base;
 
 	ofi_lock(ep);
-	if (!ep->ep && ep->pep)
-		ofi_turn_away(&ep->log, ep->pep, ep->info,
-			      &base->refusal); /* else the endpoint owns it */
+	if (ep->pep && (!ep->ep || must_be_forgotten(ep)))
+		ofi_turn_away(&ep->log, ep->pep, ep->info, &base->refusal);
 	ofi_close(&ep->log, ep->ep ? &ep->ep->fid : NULL, "endpoint");
 	if (ep->share.pool)
 		ofi_pool_leave(ep);
