@@ -77,7 +77,7 @@ int vb__waiter_open(struct vb__waiter *w, uint32_t tick_ms, struct vb_error *err
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->epoll < 0 || w->wake < 0) {
-		rc = vb__fail_errno(err, errno, w->epoll < 0 ? "epoll_create" : "eventfd", NULL);
+		rc = vb__fail_errno(err, errno, w->epoll < 0 ? "epoll_create1" : "eventfd", NULL);
 		goto undo;
 	}
 	rc = vb__waiter_add(w, w->wake, VB__READY_WAKE, err);

@@ -111,7 +111,7 @@ static int start(struct vb_server *s, const char *host, const char *port, struct
 		return rc;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
-		return vb__fail_errno(err, errno, "epoll_create", NULL);
+		return vb__fail_errno(err, errno, "epoll_create1", NULL);
 	rc = watch(s, s->queue.wake, NULL, err);
 	if (rc == 0)
 		rc = vb__listener_open(host, port, &s->settings, &s->listener, err);
