@@ -12,14 +12,14 @@ ours_recv() { exec "$tools/rdrecv" -q --fabric "$pipe_fabric" --bind "$pipe_at" 
 ours_send() { exec "$tools/rdsend" -q --fabric "$pipe_fabric" "$pipe_at" $pipe_port benchkey "$1"; }
 nc_recv() { exec nc -l -N "$pipe_at" $pipe_port > "$1" < /dev/null; }
 nc_send() { if [ "$1" = - ]; then exec nc -N "$pipe_at" $pipe_port; else exec nc -N "$pipe_at" $pipe_port < "$1"; fi; }
-socat_recv() { exec socat -b 1048576 -u "TCP-LISTEN:$pipe_port,bind=$pipe_at,reuseaddr$2" "OPEN:$1,creat,trunc"; }
+socat_recv() { exec socat -b 1048576 -u "TCP-LISTEN:$pipe_port,bind=$pipe_at,reuseaddr${2:-}" "OPEN:$1,creat,trunc"; }
 socat_send() {
-	if [ "$1" = - ]; then exec socat -b 1048576 -u STDIN "TCP:$pipe_at:$pipe_port$2"
-	else exec socat -b 1048576 -u "OPEN:$1,rdonly" "TCP:$pipe_at:$pipe_port$2"; fi
+	if [ "$1" = - ]; then exec socat -b 1048576 -u STDIN "TCP:$pipe_at:$pipe_port${2:-}"
+	else exec socat -b 1048576 -u "OPEN:$1,rdonly" "TCP:$pipe_at:$pipe_port${2:-}"; fi
 }
 # With what ours chooses by itself between two addresses of one host; the others have the system's.
-socat-cubic_recv() { socat_recv "$1" ,congestion=cubic; }
-socat-cubic_send() { socat_send "$1" ,congestion=cubic; }
+socat-cubic_recv() { socat_recv "$1" ,setsockopt-string=6:13:cubic; }
+socat-cubic_send() { socat_send "$1" ,setsockopt-string=6:13:cubic; }
 mbuffer_recv() { exec mbuffer -q -s 256k -m 64M -I "$pipe_at:$pipe_port" -f -o "$1" 2> /dev/null; }
 mbuffer_send() {
 	if [ "$1" = - ]; then exec mbuffer -q -s 256k -m 64M -O "$pipe_at:$pipe_port" 2> /dev/null
