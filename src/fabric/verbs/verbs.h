@@ -241,6 +241,10 @@ int verbs_fail_queue(struct vb_error *err, int errnum, const char *operation, co
 		     unsigned entries, unsigned sge);
 int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
 		  const char *object);
+
+/* Of a connection that was up: whatever the event says, a loss. An acceptor that dies early "rejects", for instance. */
+int verbs_lost_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
+		  const char *object);
 void verbs_fail_wc(struct vb_error *err, enum ibv_wc_status status, enum vb__op_kind kind,
 		   const char *object);
 enum vb_err verbs_wc_code(enum ibv_wc_status status, enum vb__op_kind kind);

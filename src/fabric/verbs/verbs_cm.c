@@ -63,31 +63,12 @@ static void established(struct verbs_ep *ep)
 			   "ibv_modify_qp", ep->base.device, "it keeps its own min_rnr_timer");
 }
 
-/* As with a fatal event of it. To whom is not yet connected it is a device that is not there. */
-static void on_removal(struct verbs_ep *ep)
-{
-	vb__ep_down(&ep->base, &(struct vb__failure){
-				       .code = VB_ERR_LOST,
-				       .native_kind = VB_NATIVE_CM,
-				       .native = RDMA_CM_EVENT_DEVICE_REMOVAL,
-				       .operation = "connection to",
-				       .object = ep->base.peer,
-				       .cause = "the RDMA device here was removed",
-				       .hint = "see the kernel's log (`dmesg`) for the device",
-			       });
-	disconnect(ep);
-}
-
 static void on_failure(struct verbs_ep *ep, const struct rdma_cm_event *event)
 {
-	bool was_up = ep->base.state == VB__EP_UP;
-
-	if (was_up && event->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
-		on_removal(ep);
-		return;
-	}
-	verbs_fail_cm(&ep->base.down, event, was_up ? "connection to" : "connect to",
-		      ep->base.peer);
+	if (ep->base.state == VB__EP_UP)
+		verbs_lost_cm(&ep->base.down, event, "connection to", ep->base.peer);
+	else
+		verbs_fail_cm(&ep->base.down, event, "connect to", ep->base.peer);
 	if (ep->base.state == VB__EP_UP || ep->base.state == VB__EP_CONNECTING)
 		disconnect(ep); /* flushes what is posted */
 	ep->base.state = VB__EP_DOWN;
@@ -105,7 +86,8 @@ static void on_cm_event(struct verbs_ep *ep, const struct rdma_cm_event *event)
 		verbs_on_established(ep);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		keep_peer_data(&ep->base, &event->param.conn);
+		if (ep->base.state != VB__EP_UP)
+			keep_peer_data(&ep->base, &event->param.conn);
 		on_failure(ep, event);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:

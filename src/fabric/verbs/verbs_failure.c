@@ -135,10 +135,9 @@ static enum vb_err cm_code(const struct rdma_cm_event *event)
 	}
 }
 
-int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
-		  const char *object)
+static int fail_cm(struct vb_error *err, const struct rdma_cm_event *event, enum vb_err code,
+		   const char *operation, const char *object)
 {
-	enum vb_err code = cm_code(event);
 	char cause[160];
 
 	snprintf(cause, sizeof(cause), "%s, %s status %d", vb_err_text(code),
@@ -151,6 +150,28 @@ int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const
 				     .object = object,
 				     .cause = cause,
 				     .hint = hint_for(code),
+			     });
+}
+
+int verbs_fail_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
+		  const char *object)
+{
+	return fail_cm(err, event, cm_code(event), operation, object);
+}
+
+int verbs_lost_cm(struct vb_error *err, const struct rdma_cm_event *event, const char *operation,
+		  const char *object)
+{
+	if (event->event != RDMA_CM_EVENT_DEVICE_REMOVAL)
+		return fail_cm(err, event, VB_ERR_LOST, operation, object);
+	return vb__fail(err, &(struct vb__failure){
+				     .code = VB_ERR_LOST,
+				     .native_kind = VB_NATIVE_CM,
+				     .native = event->event,
+				     .operation = operation,
+				     .object = object,
+				     .cause = "the RDMA device here was removed",
+				     .hint = "see the kernel's log (`dmesg`) for the device",
 			     });
 }
 

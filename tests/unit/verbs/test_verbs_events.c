@@ -59,6 +59,30 @@ static void removal_of_the_device_is_a_lost_connection(void **state)
 	vb__ep_close(ep);
 }
 
+/* An accepting process that dies before its side is established "rejects", and so on. */
+static void a_connection_that_was_up_is_lost_whatever_the_event(void **state)
+{
+	static const enum rdma_cm_event_type events[] = { RDMA_CM_EVENT_REJECTED,
+							  RDMA_CM_EVENT_CONNECT_ERROR,
+							  RDMA_CM_EVENT_UNREACHABLE,
+							  RDMA_CM_EVENT_DISCONNECTED };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(events); i++) {
+		struct vb__ep *ep = harness_connect();
+
+		harness_cm_event(ep, events[i], 28);
+		vb__ep_arm(ep);
+		assert_int_equal(ep->state, VB__EP_DOWN);
+		assert_int_equal(ep->down.code, VB_ERR_LOST);
+		assert_int_equal(ep->down.native, events[i]);
+		assert_string_equal(ep->down.operation, "connection to");
+		assert_contains(ep->down.hint, "look at the peer");
+		assert_int_equal(mock_count("rdma_disconnect"), i + 1);
+		vb__ep_close(ep);
+	}
+}
+
 static void refusal_carries_the_private_data_of_the_listener(void **state)
 {
 	struct vb__ep *ep = harness_open();
@@ -715,6 +739,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		VERBS_TEST(connect_fails_with_the_event_and_a_hint),
 		VERBS_TEST(removal_of_the_device_is_a_lost_connection),
+		VERBS_TEST(a_connection_that_was_up_is_lost_whatever_the_event),
 		VERBS_TEST(refusal_carries_the_private_data_of_the_listener),
 		VERBS_TEST(open_fails_with_the_step_that_failed),
 		VERBS_TEST(route_without_rdma_is_told_at_once),
