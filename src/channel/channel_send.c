@@ -6,7 +6,10 @@
 
 #include "channel/channel_state.h"
 
-/* Up to this a copy is cheaper than waiting until the buffer has been sent: `./dev bench ofi verbs`. */
+/*
+ * Of memory that is in no region: up to this a copy is cheaper than waiting until the buffer has been
+ * sent (`./dev bench ofi verbs`). Whoever made a region of it has asked for no copy.
+ */
 #define COPY_MAX (16u << 10)
 
 /* Messages up to this are put together, into packets up to that. */
@@ -152,6 +155,24 @@ static bool may_wait(const struct vb_channel *ch, const struct message *m)
 	return m->blocking && !ch->timeout_ms;
 }
 
+static bool is_in_regions(const struct vb_channel *ch, const struct message *m)
+{
+	for (int i = 0; i < m->count; i++)
+		if (m->pieces[i].iov_len && !vb__region_find(ch, &m->pieces[i]))
+			return false;
+	return true;
+}
+
+/* Is it copied although it could go from where it is? */
+static bool is_rather_copied(const struct vb_channel *ch, const struct message *m)
+{
+	if (m->keep)
+		return m->len <= ch->ep->inline_bytes;
+	if (!may_wait(ch, m) || m->len <= TOGETHER_MAX)
+		return true;
+	return m->len <= COPY_MAX && !is_in_regions(ch, m);
+}
+
 /* Sends the message as a packet of its own. Lent is set if its buffers are still in use. */
 static int send_alone(struct vb_channel *ch, const struct message *m, bool *lent)
 {
@@ -161,7 +182,7 @@ static int send_alone(struct vb_channel *ch, const struct message *m, bool *lent
 	int n = -1;
 
 	*lent = false;
-	if (m->keep ? m->len > ch->ep->inline_bytes : m->len > COPY_MAX && may_wait(ch, m))
+	if (!is_rather_copied(ch, m))
 		n = lend(ch, m, sge);
 	if (n < 0) {
 		copy_pieces(slot->bytes, m);

@@ -467,6 +467,56 @@ static void zero_copy_server_deep(struct side *side)
 	zero_copy_server(side);
 }
 
+/* From a region, with its end outside, and from elsewhere. */
+static const struct lent_case {
+	size_t at, len, copied;
+} lent_cases[] = {
+	{ 0, 2048, 2048 },
+	{ 0, 2049, 0 },
+	{ 0, 16384, 0 },
+	{ 3000, 16384, 0 },
+	{ 20000 - 16383, 16384, 16384 },
+	{ 20000, 16384, 16384 },
+};
+
+static void lent_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	const void *message;
+
+	for (uint32_t i = 0; i < sizeof(lent_cases) / sizeof(lent_cases[0]); i++) {
+		CHECK_EQ(recv_well(ch, &message), lent_cases[i].len);
+		CHECK(is_filled(message, lent_cases[i].len, i));
+	}
+	expect_eof(ch);
+	close_well(ch);
+}
+
+static void lent_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_counters before, after;
+	struct vb_region *region;
+	uint8_t *memory = malloc(40000);
+	struct vb_error err;
+
+	CHECK_EQ(vb_region_open(ch, memory, 20000, &region, &err), 0);
+	vb_channel_counters(ch, &before);
+	for (uint32_t i = 0; i < sizeof(lent_cases) / sizeof(lent_cases[0]); i++) {
+		const struct lent_case *c = &lent_cases[i];
+
+		fill(memory + c->at, c->len, i);
+		CHECK_EQ(vb_channel_send(ch, memory + c->at, c->len, &err), 0);
+		memset(memory + c->at, 0, c->len);
+		vb_channel_counters(ch, &after);
+		CHECK_EQ(after.bytes_copied - before.bytes_copied, c->copied);
+		before = after;
+	}
+	vb_region_close(region);
+	close_well(ch);
+	free(memory);
+}
+
 /* An echo in one event loop, without a blocking call. */
 static void echo_all(struct vb_channel *ch)
 {
@@ -768,6 +818,7 @@ const struct test channel_tests[] = {
 	{ "message_is_gathered_from_pieces", gather_server_big, gather_client },
 	{ "messages_leave_a_region_without_a_copy_and_its_buffers_come_back", zero_copy_server_deep,
 	  zero_copy_client },
+	{ "send_copies_only_small_messages_of_a_region", lent_server, lent_client },
 	{ "event_loop_needs_no_blocking_call", nonblocking_server, nonblocking_client },
 	{ "event_loop_is_woken_for_what_another_call_took", taken_server, taken_client },
 	{ "event_loop_without_room_sleeps", busy_server, loop_without_room_client },
