@@ -20,12 +20,24 @@
 #include "core/clock.h"
 #include "fabric/ofi/ofi.h"
 
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44 /* Linux 6.15 */
+#endif
+
 static void set(const struct ofi_ep *ep, int level, int option, int value)
 {
 	int rc = setsockopt(ep->socket, level, option, &value, sizeof(value));
 
 	ofi_note(&ep->log, rc ? errno : 0, "setsockopt", ep->base.peer,
 		 "a dead host may be noticed late");
+}
+
+/* How long at most until what goes unanswered is asked again: an eighth of the time-out, in the kernel's bounds. */
+static int longest_pause_ms(const struct ofi_ep *ep)
+{
+	uint32_t eighth_ms = ep->peer_timeout_ms / VB__TICKS;
+
+	return eighth_ms < 1000 ? 1000 : eighth_ms > 120000 ? 120000 : (int)eighth_ms;
 }
 
 /*
@@ -85,6 +97,7 @@ void ofi_liveness_start(struct ofi_ep *ep)
 	set(ep, IPPROTO_TCP, TCP_KEEPINTVL, seconds ? seconds : 1);
 	set(ep, IPPROTO_TCP, TCP_KEEPCNT, 3);
 	set(ep, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set(ep, IPPROTO_TCP, TCP_RTO_MAX_MS, longest_pause_ms(ep));
 }
 
 /* Data waits for an acknowledgement, or probes of a closed window went unanswered. */
