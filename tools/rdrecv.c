@@ -90,12 +90,16 @@ static void say_where(const struct vb_door *door, const struct arguments *a)
 	}
 }
 
-/* Can another transfer do any better? Not after the wait has failed, or on a pipe that nobody reads. */
+/*
+ * Can another transfer do any better? Not after the wait has failed or an interrupt was told, or on a pipe
+ * that nobody reads. An interrupt that came right behind a transfer ends the next wait at once: that tells it.
+ */
 static bool can_go_on(const struct arguments *a, const struct outcome *outcome)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
 
-	if (!a->keep_listening || outcome->phase == PHASE_WAIT || interrupt_seen())
+	if (!a->keep_listening || outcome->phase == PHASE_WAIT ||
+	    (outcome->err.code == VB_ERR_INTERRUPTED && interrupt_seen()))
 		return false;
 	return a->file || a->command || poll(&out, 1, 0) <= 0 || !(out.revents & POLLERR);
 }
