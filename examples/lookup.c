@@ -6,45 +6,11 @@
  * tells how much CPU time it took from when the last had its token. Exit code 1: some keys are not there.
  */
 #include "example.h"
+#include "table.h"
 
-#define SLOTS 4096u
 #define CLIENTS_MAX 64
 
-static struct slot {
-	char key[32]; /* empty: none */
-	char value[96];
-} table[SLOTS];
-
-/* FNV-1a */
-static unsigned slot_of(const char *key)
-{
-	uint32_t hash = 2166136261u;
-
-	for (; *key; key++)
-		hash = (hash ^ (unsigned char)*key) * 16777619u;
-	return hash % SLOTS;
-}
-
-/* Reads half as many lines as there are slots at most, so that every search meets an empty one. */
-static void fill_table(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	struct slot slot = { 0 };
-	unsigned lines = 0;
-
-	if (!file)
-		err(1, "%s", path);
-	while (lines < SLOTS / 2 && fscanf(file, "%31s %95[^\n]", slot.key, slot.value) == 2) {
-		unsigned i = slot_of(slot.key);
-
-		while (table[i].key[0] && strcmp(table[i].key, slot.key) != 0)
-			i = (i + 1) % SLOTS;
-		table[i] = slot;
-		lines++;
-	}
-	warnx("%u lines", lines);
-	fclose(file);
-}
+static struct slot table[SLOTS];
 
 /* False: it has left already, or there is no memory for it. */
 static bool lend(struct vb_channel *channel)
@@ -71,7 +37,7 @@ static int serve(const struct address *at, const char *path, unsigned clients)
 	const void *message;
 	clock_t before;
 
-	fill_table(path);
+	table_fill(table, path);
 	must(vb_listener_open(at->host, at->port, &with_warnings, &listener, &err), &err);
 	warnx("listening on port %d", vb_listener_port(listener));
 	for (unsigned i = 0; i < clients; i += lend(channels[i]))
@@ -93,7 +59,7 @@ static bool find(struct vb_channel *channel, const struct vb_token *token, const
 {
 	struct vb_error err;
 
-	for (unsigned i = slot_of(key);; i = (i + 1) % SLOTS) {
+	for (unsigned i = table_slot_of(key);; i = (i + 1) % SLOTS) {
 		must(vb_get(channel, token, i * sizeof(*slot), slot, sizeof(*slot), &err), &err);
 		if (!slot->key[0] || !strncmp(slot->key, key, sizeof(slot->key)))
 			return slot->key[0];
