@@ -48,7 +48,7 @@ static int send_file(const struct address *to, const char *path, const char *id)
 static const char *serve(struct vb_channel *channel, struct message *message, const char *secrets,
 			 const char *path)
 {
-	const char *why = ask(channel, message, 0, 'O');
+	const char *why = hear(channel, message, 'O');
 	uint8_t sha256[32], offered[32];
 	struct vb_region *memory; /* until the channel is closed */
 	struct vb_grant *grant;
@@ -74,7 +74,7 @@ static const char *serve(struct vb_channel *channel, struct message *message, co
 		return why;
 	if (!store_file(path, vb_region_addr(memory), len))
 		return "it cannot be stored";
-	return ask(channel, message, 'S', 0);
+	return say(channel, message, 'S');
 }
 
 static int receive(const struct address *at, const char *secrets, const char *path)
@@ -94,7 +94,7 @@ static int receive(const struct address *at, const char *secrets, const char *pa
 		if (why) {
 			warnx("%s: %s", vb_channel_peer(channel), why);
 			strncpy(message.text, why, sizeof(message.text) - 1);
-			ask(channel, &message, 'N', 0);
+			say(channel, &message, 'N');
 		}
 		vb_channel_close(channel, NULL);
 	}

@@ -24,25 +24,36 @@ struct message {
 	};
 };
 
-/* Says this, and hears the answer in its place, unless none is wanted. NULL, or why that went wrong. */
-static inline const char *ask(struct vb_channel *channel, struct message *message, char kind,
-			      char answer)
+/* Each of them: NULL, or why it went wrong. */
+static inline const char *say(struct vb_channel *channel, struct message *message, char kind)
+{
+	struct vb_error error;
+
+	message->kind = kind;
+	return why_not(vb_channel_send(channel, message, sizeof(*message), &error), &error);
+}
+
+static inline const char *hear(struct vb_channel *channel, struct message *message, char kind)
 {
 	struct vb_error error;
 	const void *bytes;
-	ssize_t len = 0;
+	ssize_t len = vb_channel_recv(channel, &bytes, &error);
 
-	message->kind = kind;
-	if (kind)
-		len = vb_channel_send(channel, message, sizeof(*message), &error);
-	if (len == 0 && answer)
-		len = vb_channel_recv(channel, &bytes, &error);
-	if (len < 0 || !answer)
+	if (len < 0)
 		return why_not(len, &error);
-	if (len == sizeof(*message))
-		memcpy(message, bytes, sizeof(*message));
+	if (len != sizeof(*message))
+		return "that is not what comes next";
+	memcpy(message, bytes, sizeof(*message));
 	message->text[sizeof(message->text) - 1] = '\0';
-	return message->kind == answer ? NULL : "that is not what comes next";
+	return message->kind == kind ? NULL : "that is not what comes next";
+}
+
+static inline const char *ask(struct vb_channel *channel, struct message *message, char kind,
+			      char answer)
+{
+	const char *why = say(channel, message, kind);
+
+	return why ? why : hear(channel, message, answer);
 }
 
 #endif

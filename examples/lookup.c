@@ -5,8 +5,8 @@
  * library does it in the server. FILE has lines "KEY VALUE". The server waits for so many CLIENTS, then until all have left, and
  * tells how much CPU time it took from when the last had its token. Exit code 1: some keys are not there.
  */
+#include "lookup.h"
 #include "example.h"
-#include "table.h"
 
 #define CLIENTS_MAX 64
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hash table of lookup.c: an array that says all by itself, so that it can be searched from elsewhere. */
-#ifndef TABLE_H
-#define TABLE_H
+#ifndef LOOKUP_H
+#define LOOKUP_H
 
 #include <err.h>
 #include <stdint.h>
