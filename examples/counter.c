@@ -69,14 +69,16 @@ static int count(const struct address *to, uint64_t times)
 	struct vb_channel *channel;
 	struct vb_token token;
 	struct vb_error err;
+	char why[VB_ERROR_LINE_MAX];
 	const void *message;
 	uint64_t before = 0;
 	ssize_t len;
 
 	must(vb_channel_connect(to->host, to->port, &with_warnings, &channel, &err), &err);
 	len = must(vb_channel_recv(channel, &message, &err), &err);
+	snprintf(why, sizeof(why), "%.*s", (int)len, (const char *)message);
 	if (len != sizeof(token))
-		errx(3, "the server says: %.*s", (int)len, (const char *)message);
+		errx(3, "the server says: %s", printable(why));
 	memcpy(&token, message, sizeof(token));
 	for (uint64_t i = 0; i < times; i++)
 		must(vb_fetch_add(channel, &token, 0, 1, &before, &err), &err);

@@ -53,17 +53,19 @@ static int serve(const struct address *at, const char *path, unsigned clients)
 	return 0;
 }
 
-/* True if it is there. */
+/* True if it is there. Whoever lent the table may have filled it up. */
 static bool find(struct vb_channel *channel, const struct vb_token *token, const char *key,
 		 struct slot *slot)
 {
 	struct vb_error err;
 
-	for (unsigned i = table_slot_of(key);; i = (i + 1) % SLOTS) {
-		must(vb_get(channel, token, i * sizeof(*slot), slot, sizeof(*slot), &err), &err);
+	for (unsigned at = table_slot_of(key), n = 0; n < SLOTS; at = (at + 1) % SLOTS, n++) {
+		must(vb_get(channel, token, at * sizeof(*slot), slot, sizeof(*slot), &err), &err);
+		slot->value[sizeof(slot->value) - 1] = '\0';
 		if (!slot->key[0] || !strncmp(slot->key, key, sizeof(slot->key)))
 			return slot->key[0];
 	}
+	return false;
 }
 
 static int look_up(const struct address *at, char **keys)
@@ -81,7 +83,7 @@ static int look_up(const struct address *at, char **keys)
 	memcpy(&token, message, sizeof(token));
 	for (; *keys; keys++)
 		if (find(channel, &token, *keys, &slot))
-			printf("%s %.*s\n", *keys, (int)sizeof(slot.value), slot.value);
+			printf("%s %s\n", *keys, printable(slot.value));
 		else
 			warnx("%s: not there", *keys), missing++;
 	vb_channel_close(channel, NULL);

@@ -11,12 +11,14 @@
  *	finish, id=ID       as deposit does it
  *	noise               a message that is none
  *	hear                wait for an answer and print it, or the name of the error
+ *	stay                12 s without a call
  */
 #include <openssl/evp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <verbatim/verbatim.h>
 
 struct depositor {
@@ -101,6 +103,8 @@ static void do_step(struct depositor *d, const char *step)
 		say(d, 'I', step + 3, strlen(step + 3));
 	else if (!strcmp(step, "noise"))
 		vb_channel_send(d->channel, noise, sizeof(noise), NULL);
+	else if (!strcmp(step, "stay"))
+		sleep(12);
 	else
 		hear(d);
 	fflush(stdout);
