@@ -77,9 +77,9 @@ with open(sys.argv[1], "r+") as file:
             sys.exit("bench: cannot free a piece of memory")
 '
 
-# once NAME IN OUT: prints "GB/s cpu-seconds-per-GiB"
+# once NAME IN OUT: prints "GB/s cpu-seconds-per-GiB", or nothing if either side failed
 once() {
-	local name=$1 in=$2 out=$3 start end pid
+	local name=$1 in=$2 out=$3 start end pid failed=''
 	peer_out=$out
 	make_ready "$out"
 	cpu_seconds "$pipe_dir/recv.cpu" eval "(${name}_recv '$out')" &
@@ -88,15 +88,16 @@ once() {
 	sleep 0.1
 	start=$EPOCHREALTIME
 	if [ "$in" = pipe ]; then
-		cat "$pipe_dir/data" | cpu_seconds "$pipe_dir/send.cpu" eval "(${name}_send -)" || echo "$name failed" >&2
+		cat "$pipe_dir/data" | cpu_seconds "$pipe_dir/send.cpu" eval "(${name}_send -)" || failed="$failed sender"
 	else
-		cpu_seconds "$pipe_dir/send.cpu" eval "(${name}_send '$pipe_dir/data')" || echo "$name failed" >&2
+		cpu_seconds "$pipe_dir/send.cpu" eval "(${name}_send '$pipe_dir/data')" || failed="$failed sender"
 	fi
 	if [ "$name" = ssh ]; then pkill -P "$pid" sshd 2> /dev/null || pkill -f "$pipe_dir/sshd_config"; fi
 	[ "$name" = ssh ] && end=$EPOCHREALTIME
-	wait "$pid" 2> /dev/null || true
+	wait "$pid" 2> /dev/null || [ "$name" = ssh ] || failed="$failed receiver"
 	[ "$name" = ssh ] || end=$EPOCHREALTIME
 	rm -f "$pipe_dir/warm"
+	[ -z "$failed" ] || { echo "bench: $name:$failed failed" >&2; return; }
 	cat "$pipe_dir/send.cpu" "$pipe_dir/recv.cpu" 2> /dev/null | awk -v s="$start" -v e="$end" -v mib="$pipe_mib" '
 		{cpu += $1 + $2} END {printf "%.3f %.2f\n", mib * 1048576 / (e - s) / 1e9, cpu / mib * 1024}'
 }
@@ -109,6 +110,7 @@ pipe_contest() {
 	for _ in $(seq "$rounds"); do
 		for name in ours "${@%=*}"; do
 			once "$name" "$in" "$out" > "$pipe_dir/once"
+			[ -s "$pipe_dir/once" ] || { failures=$((failures + 1)); return; }
 			cut -d' ' -f1 "$pipe_dir/once" >> "$pipe_dir/$name.rate"
 			cut -d' ' -f2 "$pipe_dir/once" >> "$pipe_dir/$name.use"
 		done
@@ -135,23 +137,29 @@ pipe_check() {
 	done
 }
 
-# Both ends' peaks, as the kernel counted them
+# Both ends' peaks, as the kernel counted them: resident, and pinned for a device
 pipe_memory() {
-	local side pid p
-	"$tools/rdrecv" -q --fabric ofi --bind "$pipe_at" $pipe_port benchkey /dev/null & pid=$!
-	until listening; do sleep 0.01; done
-	{ cat "$pipe_dir/data"; sleep 0.5; } | "$tools/rdsend" -q --fabric ofi "$pipe_at" $pipe_port benchkey & side=$!
-	while kill -0 $side 2> /dev/null; do
-		for p in $side $pid; do
-			awk '/^VmHWM/ {printf "%.1f\n", $2 / 1024}' "/proc/$p/status" > "$pipe_dir/mem" 2> /dev/null || true
-			[ ! -s "$pipe_dir/mem" ] || cp "$pipe_dir/mem" "$pipe_dir/peak.$p"
+	local sender receiver pid
+	ours_recv /dev/null & receiver=$!
+	sleep 2
+	{ cat "$pipe_dir/data"; sleep 0.5; } | ours_send - & sender=$!
+	while kill -0 $sender 2> /dev/null; do
+		for pid in $sender $receiver; do
+			# A process that has just ended has no such lines.
+			awk '/^VmHWM|^VmPin/ {v[$1] = $2} END {if (length(v) == 2) printf "%.1f %.1f\n", v["VmHWM:"] / 1024, v["VmPin:"] / 1024}' \
+				"/proc/$pid/status" >> "$pipe_dir/peak.$pid" 2> /dev/null || true
 		done
 		sleep 0.05
 	done
 	wait
-	row "memory of rdsend, at most" MiB lower "$(cat "$pipe_dir/peak.$side")" - - - -
-	row "memory of rdrecv, at most" MiB lower "$(cat "$pipe_dir/peak.$pid")" - - - -
+	memory_rows rdsend "$pipe_dir/peak.$sender"
+	memory_rows rdrecv "$pipe_dir/peak.$receiver"
 }
+memory_rows() {
+	row "memory of $1, at most" MiB lower "$(largest 1 "$2")" - - - -
+	row "pinned memory of $1, at most" MiB lower "$(largest 2 "$2")" - - - -
+}
+largest() { sort -g -k "$1,$1" "$2" | awk -v f="$1" 'END {print $f}'; }
 
 # What a pipe by itself carries, with nothing behind it: no contender that reads from one can be faster by much. In GB/s, as the others.
 bare_pipe() { cat "$pipe_dir/data" | cat > /dev/null; }
@@ -207,18 +215,19 @@ rcopy_send() { exec rcopy "$1" "$pipe_at:$peer_out" -p $pipe_port > /dev/null; }
 
 # In the guest: no TCP port to look at, and rcopy's server goes on for ever.
 once_rxe() {
-	local name=$1 out=$2 pid start end
+	local name=$1 out=$2 pid start end failed=''
 	peer_out=$out
 	make_new "$out"
 	"${name}_recv" "$out" &
 	pid=$!
 	sleep 2
 	start=$EPOCHREALTIME
-	("${name}_send" "$pipe_dir/data") || echo "$name failed" >&2
+	("${name}_send" "$pipe_dir/data") || failed=sender
 	[ "$name" = rcopy ] && { end=$EPOCHREALTIME; kill $pid; }
-	wait $pid 2> /dev/null || true
+	wait $pid 2> /dev/null || [ "$name" = rcopy ] || failed="$failed receiver"
 	[ "$name" = rcopy ] || end=$EPOCHREALTIME
-	cmp -s "$pipe_dir/data" "$out" || [ "$out" = /dev/null ] || echo "bench: $name did not bring the data over" >&2
+	cmp -s "$pipe_dir/data" "$out" || failed="$failed data"
+	[ -z "$failed" ] || { echo "bench: $name: $failed failed" >&2; return; }
 	awk -v s="$start" -v e="$end" -v mib="$pipe_mib" 'BEGIN {printf "%.1f\n", mib * 1.048576 / (e - s)}'
 }
 
@@ -229,10 +238,10 @@ rcopy_rxe() { once_rxe rcopy "$1"; }
 ours_flowing() {
 	ours_recv "$1" &
 	sleep 2
-	"$tools/rdsend" --json --fabric "$pipe_fabric" "$pipe_at" $pipe_port benchkey "$pipe_dir/data" 2>&1 |
-		sed -n 's/.*"summary".*"bytes_per_s": \([0-9]*\).*/\1/p' | awk '{printf "%.1f\n", $1 / 1e6}'
+	"$tools/rdsend" --json --fabric "$pipe_fabric" "$pipe_at" $pipe_port benchkey "$pipe_dir/data" 2>&1 | bytes_per_s
 	wait
 }
+bytes_per_s() { sed -n 's/.*"summary".*"bytes_per_s": \([0-9]*\).*/\1/p' | awk '{printf "%.1f\n", $1 / 1e6}'; }
 
 bench_pipe_verbs_inside() {
 	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX) pipe_at=$VB_RXE_ADDR pipe_fabric=verbs
@@ -242,10 +251,76 @@ bench_pipe_verbs_inside() {
 	contest "file into /dev/null, while data flows" MB/s higher 0.90 ours_flowing /dev/null \
 		-- "ib_send_bw -e" perftest_bw -e -Q 1 -n $((pipe_mib * 4)) -s 262144 -t 8 -r 8
 	contest "file into file, the sender's whole run" MB/s higher 1.5 ours_rxe "$pipe_dir/out" -- rcopy rcopy_rxe "$pipe_dir/out"
+	# How much more than rcopy is to be had at all, by whatever moves the bytes
+	contest "bare messages, no file: ib_send_bw -e" MB/s higher - perftest_bw -e -Q 1 -n $((pipe_mib * 4)) -s 262144 -t 8 -r 8 \
+		-- rcopy rcopy_rxe "$pipe_dir/out"
 	pipe_size $((whole / 8)) # where starting the programs counts most
 	contest "file of $pipe_mib MiB into file, the sender's whole run" MB/s higher - ours_rxe "$pipe_dir/out" -- rcopy rcopy_rxe "$pipe_dir/out"
+	pipe_memory
 	rm -rf "$pipe_dir"
 }
 
+# ---- from one guest to another: each has a CPU of its own, as two hosts have ----
+
+vm=$here/tests/vm/vm
+far_data=/dev/shm/data far_out=/dev/shm/out
+
+# in_host1 MIB COMMAND: runs it there, prints the MB/s of so many MiB in its whole run
+in_host1() {
+	# shellcheck disable=SC2016	# it expands there
+	"$vm" ssh 1 'start=$EPOCHREALTIME; { '"$2"'; } > /dev/null || exit; end=$EPOCHREALTIME
+		awk "BEGIN {printf \"%.1f\\n\", '"$1"' * 1.048576 / ($end - $start)}"'
+}
+same_there() { [ "$("$vm" ssh 1 "cksum < $far_data")" = "$("$vm" ssh 2 "cksum < $far_out")" ]; }
+
+# between RECEIVE SEND: of a file into a file; RECEIVE is started at host2, and ended if it goes on
+between() {
+	local server rate
+	"$vm" ssh 2 "rm -f $far_out; exec timeout 120 $1" > /dev/null 2>&1 &
+	server=$!
+	sleep 2
+	rate=$(in_host1 "$pipe_mib" "timeout 100 $2") || rate=''
+	"$vm" ssh 2 "pkill rcopy" || true
+	wait "$server" || true
+	same_there || { echo "bench: $2: the data did not arrive" >&2; return; }
+	echo "$rate"
+}
+ours_between() {
+	between "$tools/rdrecv -q --fabric verbs $pipe_port benchkey $far_out" "$tools/rdsend -q --fabric verbs host2 $pipe_port benchkey $far_data"
+}
+rcopy_between() { between "rcopy -p $pipe_port" "rcopy $far_data host2:$far_out -p $pipe_port"; }
+ours_flowing_between() {
+	"$vm" ssh 2 "exec timeout 120 $tools/rdrecv -q --fabric verbs $pipe_port benchkey /dev/null" &
+	sleep 2
+	"$vm" ssh 1 "timeout 100 $tools/rdsend --json --fabric verbs host2 $pipe_port benchkey $far_data 2>&1" | bytes_per_s
+	wait
+}
+send_bw_between() {
+	local options="-d rxe0 -R -e -Q 1 -n $((pipe_mib * 4)) -s 262144 -t 8 -r 8"
+	"$vm" ssh 2 "exec timeout 120 ib_send_bw $options" > /dev/null 2>&1 &
+	sleep 2
+	"$vm" ssh 1 "timeout 100 ib_send_bw $options host2" | awk '/^ *[0-9]+ +[0-9]+/ {printf "%.1f\n", $4 * 1.048576}'
+	wait
+}
+
+bench_pipe_between() {
+	local guest
+	VB_VM_RUN=$(mktemp -d /tmp/vb-pair.XXXXXX)
+	export VB_VM_RUN
+	"$vm" pair start --rdma rxe --mem 3072 || return
+	for guest in 1 2; do
+		"$vm" ssh $guest "uname -r; nproc; sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1" >> "$work/guests"
+	done
+	pipe_mib=${VB_BENCH_MIB:-512}
+	"$vm" ssh 1 "head -c ${pipe_mib}M /dev/urandom > $far_data"
+	heading "the pipe over Soft-RoCE from one VM to another, $pipe_mib MiB on tmpfs"
+	contest "file into file, the sender's whole run" MB/s higher 1.5 ours_between -- rcopy rcopy_between
+	contest "file into /dev/null, while data flows" MB/s higher - ours_flowing_between -- "ib_send_bw -e" send_bw_between
+	"$vm" pair stop
+	unset VB_VM_RUN
+}
 # Half of the memory is for files, which are there twice.
-bench_pipe_verbs() { in_guest pipe_verbs_inside --mem 6144 --timeout 1800; }
+bench_pipe_verbs() {
+	in_guest pipe_verbs_inside --mem 6144 --timeout 1800
+	bench_pipe_between
+}
