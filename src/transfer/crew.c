@@ -226,9 +226,7 @@ static uint64_t keep_time(struct vb__crew *c)
 /* Often only the consequence of something that the peer tells. */
 static bool is_consequence(int code)
 {
-	/* siw's library fails to post with no reason at all when the connection has just gone. */
-	return code == VB_ERR_LOST || code == VB_ERR_CLOSED || code == VB_ERR_FLUSHED ||
-	       code == VB_ERR_SYSTEM;
+	return code == VB_ERR_LOST || code == VB_ERR_CLOSED || code == VB_ERR_FLUSHED;
 }
 
 /* The peer has told why: that is better than what was found here because of it. */

@@ -740,6 +740,7 @@ static void finish(struct mock_qp *q, unsigned index, enum ibv_wc_status status,
 }
 
 bool mock_lose_flushes;
+bool mock_post_by_errno;
 
 void mock_qp_error(struct ibv_qp *qp)
 {
@@ -803,6 +804,12 @@ static int enqueue(struct ibv_qp *qp, const struct mock_wr *wr, unsigned limit)
 	return 0;
 }
 
+static int refuse_post(int errnum)
+{
+	errno = errnum ? errnum : EINVAL;
+	return mock_post_by_errno ? -1 : errno;
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	int errnum = mock_call("ibv_post_send", qp);
@@ -810,7 +817,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 
 	*bad = wr;
 	if (!mock_check(qp, "QP", "ibv_post_send") || errnum)
-		return errnum ? errnum : EINVAL;
+		return refuse_post(errnum);
 	if (wr->opcode == IBV_WR_BIND_MW)
 		errnum = bind_window(wr);
 	else if (wr->opcode == IBV_WR_LOCAL_INV)
@@ -840,7 +847,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 	*bad = wr;
 	if (!mock_check(qp, "QP", "ibv_post_recv") || errnum)
-		return errnum ? errnum : EINVAL;
+		return refuse_post(errnum);
 	check_memory(wr->sg_list, wr->num_sge, "ibv_post_recv");
 	return enqueue(qp, &entry, ((struct mock_qp *)qp)->granted.max_recv_wr);
 }
@@ -1008,6 +1015,7 @@ void mock_verbs_reset(void)
 		.async_fd = mock_system_eventfd(),
 	};
 	mock_lose_flushes = false;
+	mock_post_by_errno = false;
 	mock_src_qp = 0;
 	memset(mock_gids, 0, sizeof(mock_gids));
 	memcpy(mock_pkeys, (uint16_t[3]){ 0x7fff, 0xffff, 0x8001 }, sizeof(mock_pkeys));

@@ -135,6 +135,9 @@ void mock_empty_completion_event(struct ibv_cq *cq);
 /* Sends that are flushed never complete, as with siw now and then. */
 extern bool mock_lose_flushes;
 
+/* What fails to post returns -1 and has the reason in errno, as siw's library does. */
+extern bool mock_post_by_errno;
+
 /* Flushes, as rdma_disconnect does. For the mock of rdma_cm. */
 void mock_qp_error(struct ibv_qp *qp);
 

@@ -232,6 +232,9 @@ struct verbs_request {
 };
 
 /* verbs_failure.c: native results in words */
+
+/* Of what a call has returned: an errno or, as siw's library says it where others return an errno, -1 with errno. */
+int verbs_errnum(int rc);
 int verbs_fail(struct vb_error *err, int errnum, const char *operation, const char *object);
 int verbs_fail_memory(struct vb_error *err, int errnum, const char *operation, const char *object,
 		      size_t bytes);

@@ -26,7 +26,7 @@ int verbs_dg_post_receive(struct verbs_dg *dg, unsigned slot)
 	};
 	struct ibv_recv_wr *bad, wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 };
 
-	return ibv_post_recv(dg->home->qp, &wr, &bad);
+	return verbs_errnum(ibv_post_recv(dg->home->qp, &wr, &bad));
 }
 
 void verbs_dg_give_back(struct vb__dg *base, unsigned slot)
@@ -143,7 +143,7 @@ static int post_send(struct verbs_dg *dg, const struct verbs_dg_peer *peer, uint
 		.wr.ud = { .ah = peer->ah, .remote_qpn = peer->qp_num, .remote_qkey = peer->qkey },
 	};
 
-	return ibv_post_send(dg->home->qp, &wr, &bad);
+	return verbs_errnum(ibv_post_send(dg->home->qp, &wr, &bad));
 }
 
 int verbs_dg_send(struct vb__dg *base, struct vb__dg_peer *peer, const void *head, size_t head_len,

@@ -31,6 +31,11 @@ static const char *hint_for(enum vb_err code)
 	}
 }
 
+int verbs_errnum(int rc)
+{
+	return rc < 0 ? errno : rc;
+}
+
 int verbs_fail(struct vb_error *err, int errnum, const char *operation, const char *object)
 {
 	int code = vb__fail_errno(err, errnum, operation, object);
@@ -99,7 +104,7 @@ static bool note(const struct vb__log *log, enum vb_log_level level, int rc, con
 		 const char *object, const char *then)
 {
 	if (rc && log)
-		vb__log(log, level, "%s on %s: %s; %s", call, object, strerror(rc < 0 ? errno : rc),
+		vb__log(log, level, "%s on %s: %s; %s", call, object, strerror(verbs_errnum(rc)),
 			then);
 	return rc;
 }

@@ -39,7 +39,7 @@ void verbs_pool_post(struct verbs_pool *pool, struct verbs_arrival *slot)
 		.sg_list = &sge,
 		.num_sge = 1,
 	};
-	int rc = ibv_post_srq_recv(pool->srq, &wr, &bad);
+	int rc = verbs_errnum(ibv_post_srq_recv(pool->srq, &wr, &bad));
 
 	if (rc)
 		give_up(pool, rc, "ibv_post_srq_recv");

@@ -125,6 +125,18 @@ static uint64_t wr_id_of(const struct vb__op *op)
 	return (uint64_t)op->kind << KIND_SHIFT | op->id;
 }
 
+/* As with flushes: posting fails where the connection has just gone, and the CM event that tells why may already be there. */
+static int fail_post(struct verbs_ep *ep, int rc, const char *call, const char *object,
+		     struct vb_error *err)
+{
+	int errnum = verbs_errnum(rc);
+
+	verbs_look_after(ep);
+	if (ep->base.state == VB__EP_DOWN)
+		return vb__fail_again(err, &ep->base.down);
+	return verbs_fail(err, errnum, call, object);
+}
+
 static int post_recv(struct verbs_ep *ep, const struct vb__op *op, struct ibv_sge *sge,
 		     struct vb_error *err)
 {
@@ -135,7 +147,7 @@ static int post_recv(struct verbs_ep *ep, const struct vb__op *op, struct ibv_sg
 	};
 	int rc = ibv_post_recv(ep->qp, &wr, &bad);
 
-	return rc ? verbs_fail(err, rc, "ibv_post_recv", ep->base.device) : 0;
+	return rc ? fail_post(ep, rc, "ibv_post_recv", ep->base.device, err) : 0;
 }
 
 static const enum ibv_wr_opcode opcodes[] = {
@@ -262,7 +274,7 @@ int verbs_post(struct vb__ep *base, const struct vb__op *op, struct vb_error *er
 	rc = ibv_post_send(ep->qp, &wr, &bad);
 	if (rc == 0 && op->kind == VB__OP_BIND)
 		wr.bind_mw.mw->rkey = wr.bind_mw.rkey;
-	return rc ? verbs_fail(err, rc, "ibv_post_send", base->peer) : 0;
+	return rc ? fail_post(ep, rc, "ibv_post_send", base->peer, err) : 0;
 }
 
 /* A flushed operation does not tell why: the CM event that does may already be there. */

@@ -452,6 +452,43 @@ static void a_flush_that_nobody_explains_means_lost(void **state)
 	vb__ep_close(ep);
 }
 
+static void what_cannot_be_posted_any_more_asks_the_cm_for_the_reason(void **state)
+{
+	static const struct {
+		const char *call;
+		enum vb__op_kind kind;
+	} posts[] = { { "ibv_post_send", VB__OP_SEND }, { "ibv_post_recv", VB__OP_RECV } };
+
+	(void)state;
+	mock_post_by_errno = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(posts); i++) {
+		struct vb__ep *ep = harness_connect();
+		struct vb_error err = { .code = VB_OK };
+
+		harness_cm_event(ep, RDMA_CM_EVENT_DISCONNECTED, 0);
+		mock_fail_call(posts[i].call, 1, ENOTCONN);
+		assert_int_equal(harness_post(ep, posts[i].kind, 1, 64, &err), VB_ERR_LOST);
+		assert_int_equal(err.native_kind, VB_NATIVE_CM);
+		assert_int_equal(err.native, RDMA_CM_EVENT_DISCONNECTED);
+		assert_int_equal(ep->state, VB__EP_DOWN);
+		vb__ep_close(ep);
+	}
+}
+
+static void what_cannot_be_posted_for_a_reason_in_errno_tells_it(void **state)
+{
+	struct vb__ep *ep = harness_connect();
+	struct vb_error err = { .code = VB_OK };
+
+	(void)state;
+	mock_post_by_errno = true;
+	mock_fail_call("ibv_post_send", 1, ENOTCONN);
+	assert_int_equal(harness_post(ep, VB__OP_SEND, 1, 64, &err), VB_ERR_LOST);
+	assert_int_equal(err.native, ENOTCONN);
+	assert_contains(err.hint, "look at the peer");
+	vb__ep_close(ep);
+}
+
 static void nothing_is_posted_once_down(void **state)
 {
 	struct vb__ep *ep = harness_connect();
@@ -758,6 +795,8 @@ int main(void)
 		VERBS_TEST(the_first_error_wins_over_flushes_and_disconnect),
 		VERBS_TEST(a_flush_alone_asks_the_cm_for_the_reason),
 		VERBS_TEST(a_flush_that_nobody_explains_means_lost),
+		VERBS_TEST(what_cannot_be_posted_any_more_asks_the_cm_for_the_reason),
+		VERBS_TEST(what_cannot_be_posted_for_a_reason_in_errno_tells_it),
 		VERBS_TEST(nothing_is_posted_once_down),
 		VERBS_TEST(poll_that_fails_without_errno_does_not_say_again),
 		VERBS_TEST(fatal_events_bring_the_endpoint_down_and_flush),
