@@ -105,6 +105,12 @@ static ssize_t give(struct vb_channel *ch, const void **message, struct vb_error
 	return (ssize_t)len;
 }
 
+void vb__channel_take_rest(struct vb_channel *ch)
+{
+	if (ch->failure.code)
+		vb__channel_progress(ch);
+}
+
 int vb__channel_check_not_ended(struct vb_channel *ch, struct vb_error *err)
 {
 	if (ch->peer_ended)
@@ -129,6 +135,8 @@ static ssize_t receive(struct vb_channel *ch, const void **message, bool blockin
 	for (;;) {
 		/* Only now: an answer to the last message may have taken them along. */
 		vb__packet_post_control(ch);
+		if (!ch->inbox.count)
+			vb__channel_take_rest(ch);
 		if (ch->failure.code != VB_ERR_PROTOCOL && ch->inbox.count)
 			return give(ch, message, err);
 		rc = vb__channel_check_not_ended(ch, err);

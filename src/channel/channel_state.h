@@ -233,6 +233,9 @@ int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);
 int vb__channel_check_peer_open(struct vb_channel *ch, struct vb_error *err);
 int vb__channel_check_not_ended(struct vb_channel *ch, struct vb_error *err);
 
+/* A call may have failed before all that had arrived was taken: this comes before the failure is told. */
+void vb__channel_take_rest(struct vb_channel *ch);
+
 /* Until the buffers of this and all earlier tickets are free. */
 int vb__channel_wait_ticket(struct vb_channel *ch, int64_t ticket, uint64_t deadline_ns,
 			    struct vb_error *err);

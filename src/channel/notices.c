@@ -23,6 +23,13 @@ static void take(struct vb_channel *ch, uint32_t *number)
 	vb__packet_post_control(ch);
 }
 
+static bool any(struct vb_channel *ch)
+{
+	if (!ch->notices.count)
+		vb__channel_take_rest(ch);
+	return ch->notices.count;
+}
+
 static int next(struct vb_channel *ch, uint32_t *number, bool blocking, struct vb_error *err)
 {
 	uint64_t deadline;
@@ -31,7 +38,7 @@ static int next(struct vb_channel *ch, uint32_t *number, bool blocking, struct v
 	vb__error_clear(err);
 	vb__channel_lock(ch);
 	deadline = vb__channel_patience(ch, blocking);
-	while (rc == 0 && !ch->notices.count) {
+	while (rc == 0 && !any(ch)) {
 		rc = vb__channel_check_not_ended(ch, err);
 		if (rc)
 			break;
