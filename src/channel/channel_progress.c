@@ -28,10 +28,27 @@ void vb__channel_tell(struct vb_channel *ch, unsigned news)
 	vb__loop_tell(ch, news);
 }
 
+/* After some codes a channel goes on: what has ended one must not be told by them, whatever a call or a device made of it. */
+static void keep_from_going_on(struct vb_error *failure)
+{
+	switch (failure->code) {
+	case VB_ERR_EOF:
+	case VB_ERR_TOO_BIG:
+	case VB_ERR_INVALID:
+	case VB_ERR_AGAIN:
+	case VB_ERR_TIMEOUT:
+		failure->code = VB_ERR_SYSTEM;
+		break;
+	default:
+		break;
+	}
+}
+
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause)
 {
 	if (cause)
 		vb__fail(&ch->failure, cause);
+	keep_from_going_on(&ch->failure);
 	vb__ep_disconnect(ch->ep);
 	vb__channel_tell(ch, VB__NEWS_STATE);
 	return ch->failure.code;
@@ -217,6 +234,7 @@ static unsigned on_down(struct vb_channel *ch)
 	if (ch->failure.code)
 		return 0;
 	vb__fail_again(&ch->failure, &ch->ep->down);
+	keep_from_going_on(&ch->failure);
 	if (ch->failure.code == VB_ERR_LOST && ch->ep->caps & VB__CAP_MUTE && ch->accesses.of_peer)
 		vb__error_hint(
 			&ch->failure,

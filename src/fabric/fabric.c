@@ -274,6 +274,11 @@ void vb__ep_down(struct vb__ep *ep, const struct vb__failure *cause)
 	ep->state = VB__EP_DOWN;
 }
 
+bool vb__errno_is_silence(int errnum)
+{
+	return errnum == ETIMEDOUT || errnum == EHOSTUNREACH || errnum == ENETUNREACH;
+}
+
 void vb__ep_down_silent(struct vb__ep *ep)
 {
 	vb__ep_down(ep,

@@ -402,6 +402,9 @@ void vb__ep_up(struct vb__ep *ep);
 /* Turns the state to DOWN; the first cause stays. */
 void vb__ep_down(struct vb__ep *ep, const struct vb__failure *cause);
 
+/* Is this errno the kernel's way to say that a connection's peer was not heard for too long? */
+bool vb__errno_is_silence(int errnum);
+
 /* The usual causes: the peer was not heard for the peer time-out; it went without a farewell. */
 void vb__ep_down_silent(struct vb__ep *ep);
 void vb__ep_down_gone(struct vb__ep *ep);

@@ -140,6 +140,10 @@ void ofi_ep_close(struct vb__ep *ep);
 /* Takes what the event queue holds; the state may change. */
 void ofi_events(struct ofi_ep *ep);
 
+/* It goes down by this libfabric result; or by nothing but its end, for which the guard may know the reason. */
+void ofi_break(struct ofi_ep *ep, long result, const char *operation);
+void ofi_over(struct ofi_ep *ep);
+
 /* ofi_listener.c */
 
 /* Says no to who asked with this info, which stays the caller's. */

@@ -171,7 +171,7 @@ static void keep_peer_data(struct vb__ep *ep, const void *data, size_t len)
 	ep->peer_data_len = len;
 }
 
-static void on_shutdown(struct ofi_ep *ep)
+void ofi_over(struct ofi_ep *ep)
 {
 	if (ofi_guard_has_struck(ep->socket))
 		vb__ep_down(&ep->base, &(struct vb__failure){
@@ -181,8 +181,18 @@ static void on_shutdown(struct ofi_ep *ep)
 					       .cause = "the peer sent what libfabric's tcp "
 							"provider never does",
 				       });
+	else if (ofi_guard_saw_silence(ep->socket))
+		vb__ep_down_silent(&ep->base);
 	else
 		vb__ep_down_gone(&ep->base);
+}
+
+void ofi_break(struct ofi_ep *ep, long result, const char *operation)
+{
+	if (vb__errno_is_silence((int)labs(result)))
+		vb__ep_down_silent(&ep->base);
+	ofi_fail(&ep->base.down, result, operation, ep->base.peer); /* unless it holds the first */
+	ep->base.state = VB__EP_DOWN;
 }
 
 static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_entry *entry,
@@ -197,7 +207,7 @@ static void on_event(struct ofi_ep *ep, uint32_t event, const struct fi_eq_cm_en
 		if (!ep->base.peer[0])
 			snprintf(ep->base.peer, sizeof(ep->base.peer), "a peer without an address");
 	} else if (event == FI_SHUTDOWN) {
-		on_shutdown(ep);
+		ofi_over(ep);
 	}
 }
 
@@ -227,14 +237,13 @@ static bool explain_refusal(struct ofi_ep *ep, int fi_errnum)
 
 static void on_event_error(struct ofi_ep *ep, int fi_errnum)
 {
-	bool connecting = ep->base.state != VB__EP_UP;
-	struct vb_error error = { .code = VB_OK };
-
-	if (connecting && explain_refusal(ep, fi_errnum))
+	if (ep->base.was_up) {
+		ofi_break(ep, fi_errnum, "connection to");
 		return;
-	ofi_fail(&error, fi_errnum, connecting ? "connect to" : "connection to", ep->base.peer);
-	if (ep->base.down.code == VB_OK)
-		ep->base.down = error;
+	}
+	if (explain_refusal(ep, fi_errnum))
+		return;
+	ofi_fail(&ep->base.down, fi_errnum, "connect to", ep->base.peer);
 	ep->base.state = VB__EP_DOWN;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fabric/fabric.h"
 #include "fabric/ofi/ofi_frames.h"
 #include "fabric/ofi/ofi_imports.h"
 
@@ -17,7 +18,7 @@
 /* A socket of ours. libfabric lets one thread at a time work on it. */
 struct watched {
 	bool listens;
-	atomic_bool struck;
+	atomic_bool struck, silent;
 	struct ofi_frames frames;
 };
 
@@ -100,7 +101,21 @@ bool ofi_guard_has_struck(int socket)
 	return w && atomic_load(&w->struck);
 }
 
+bool ofi_guard_saw_silence(int socket)
+{
+	struct watched *w = find(socket);
+
+	return w && atomic_load(&w->silent);
+}
+
 /* ---- What goes through ---- */
+
+/* A socket tells only once why it has ended, and libfabric does not tell us. */
+static void note_end(struct watched *w, ssize_t n)
+{
+	if (w && n < 0 && vb__errno_is_silence(errno))
+		atomic_store(&w->silent, true);
+}
 
 static ssize_t strike(int fd, struct watched *w)
 {
@@ -135,6 +150,7 @@ static void note_sent(int fd, const struct iovec *iov, ssize_t n)
 
 	if (!w)
 		return;
+	note_end(w, n);
 	for (size_t left = n > 0 ? (size_t)n : 0; left; iov++) {
 		size_t len = iov->iov_len < left ? iov->iov_len : left;
 
@@ -155,6 +171,7 @@ static ssize_t guarded_recv(int fd, void *bytes, size_t len, int flags)
 		return strike(fd, w);
 	/* The provider reads a hello from a socket that blocks, as if it had come in one piece. */
 	n = recv(fd, bytes, len, w ? flags | MSG_DONTWAIT : flags);
+	note_end(w, n);
 	return w && n > 0 && !(flags & MSG_PEEK) ? let_through(fd, w, &iov, n) : n;
 }
 
@@ -167,6 +184,7 @@ static ssize_t guarded_recvmsg(int fd, struct msghdr *msg, int flags)
 	if (w && atomic_load(&w->struck))
 		return strike(fd, w);
 	n = recvmsg(fd, msg, flags);
+	note_end(w, n);
 	return w && n > 0 && !(flags & (MSG_PEEK | MSG_ERRQUEUE))
 		       ? let_through(fd, w, msg->msg_iov, n)
 		       : n;

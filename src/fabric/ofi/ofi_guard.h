@@ -24,4 +24,7 @@ int ofi_guard_end(void);
 /* Has the peer at this socket sent what it must not? Any number will do. */
 bool ofi_guard_has_struck(int socket);
 
+/* Has the kernel ended it since the peer's host did not answer? Likewise. */
+bool ofi_guard_saw_silence(int socket);
+
 #endif

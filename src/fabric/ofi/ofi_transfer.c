@@ -200,13 +200,7 @@ static void learn_why_flushed(struct ofi_ep *ep)
 	if (ep->base.state == VB__EP_DOWN)
 		return;
 	ofi_events(ep);
-	vb__ep_down_gone(&ep->base);
-}
-
-static void break_down(struct ofi_ep *ep, long result, const char *operation)
-{
-	ofi_fail(&ep->base.down, result, operation, ep->base.peer); /* unless it holds the first */
-	ep->base.state = VB__EP_DOWN;
+	ofi_over(ep);
 }
 
 /* After "too big" a channel goes on: that is for what we send, and not for what came. */
@@ -231,7 +225,7 @@ static void on_error(struct ofi_ep *ep, struct vb__completion *done, int fi_errn
 	else if (done->kind == VB__OP_RECV && done->status == VB_ERR_TOO_BIG)
 		end_oversized(ep, done, fi_errnum);
 	else
-		break_down(ep, fi_errnum, done->kind == VB__OP_RECV ? "receive from" : "send to");
+		ofi_break(ep, fi_errnum, done->kind == VB__OP_RECV ? "receive from" : "send to");
 }
 
 static int take_error(struct ofi_ep *ep, struct vb__completion *done)
@@ -240,7 +234,7 @@ static int take_error(struct ofi_ep *ep, struct vb__completion *done)
 	ssize_t n = fi_cq_readerr(ep->cq, &entry, 0);
 
 	if (n < 0 && n != -FI_EAGAIN)
-		break_down(ep, n, "fi_cq_readerr");
+		ofi_break(ep, n, "fi_cq_readerr");
 	if (n < 1)
 		return 0;
 	*done = (struct vb__completion){ .status = ofi_code(entry.err) };
@@ -280,7 +274,7 @@ static int poll_own(struct ofi_ep *ep, struct vb__completion *done, int max)
 	if (n == -FI_EAVAIL)
 		return take_error(ep, done);
 	if (n < 0 && n != -FI_EAGAIN)
-		break_down(ep, n, "fi_cq_read");
+		ofi_break(ep, n, "fi_cq_read");
 	if (n <= 0) {
 		if (vb__idle_enough(&ep->idle))
 			look_after(ep);

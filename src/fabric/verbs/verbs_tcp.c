@@ -95,7 +95,7 @@ static void on_socket_end(struct verbs_ep *ep, int errnum)
 		return;
 	if (errnum == ECONNRESET || errnum == EPIPE)
 		vb__ep_down_gone(&ep->base);
-	else if (errnum == ETIMEDOUT || errnum == EHOSTUNREACH || errnum == ENETUNREACH)
+	else if (vb__errno_is_silence(errnum))
 		vb__ep_down_silent(&ep->base);
 	else
 		verbs_break(ep, errnum, "recv");

@@ -128,10 +128,42 @@ static void what_had_arrived_is_received_after_a_post_has_failed(void **state)
 	vb_channel_abort(ch);
 }
 
+static const enum vb_err going_on[] = { VB_ERR_EOF, VB_ERR_TOO_BIG, VB_ERR_INVALID, VB_ERR_AGAIN,
+					VB_ERR_TIMEOUT };
+
+static void no_failed_post_tells_to_go_on(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(going_on) / sizeof(going_on[0]); i++) {
+		struct vb_channel *ch = open_channel();
+
+		frail.post_fails = going_on[i];
+		assert_int_equal(vb_channel_send(ch, "x", 1, NULL), VB_ERR_SYSTEM);
+		assert_int_equal(vb_channel_send(ch, "x", 1, NULL), VB_ERR_SYSTEM);
+		vb_channel_abort(ch);
+	}
+}
+
+static void no_end_of_the_endpoint_tells_to_go_on(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(going_on) / sizeof(going_on[0]); i++) {
+		struct vb_channel *ch = open_channel();
+		const void *message;
+
+		vb__ep_down(&frail.base, &(struct vb__failure){ .code = going_on[i] });
+		assert_int_equal(vb_channel_recv(ch, &message, NULL), VB_ERR_SYSTEM);
+		assert_int_equal(vb_channel_send(ch, "x", 1, NULL), VB_ERR_SYSTEM);
+		vb_channel_abort(ch);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_had_arrived_is_received_after_a_post_has_failed),
+		cmocka_unit_test(no_failed_post_tells_to_go_on),
+		cmocka_unit_test(no_end_of_the_endpoint_tells_to_go_on),
 	};
 
 	return cmocka_run_group_tests_name("channel_failure", tests, NULL, NULL);
