@@ -14,11 +14,13 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "core/clock.h"
 #include "fabric/ofi/ofi.h"
+#include "fabric/ofi/ofi_patience.h"
 
 #ifndef TCP_RTO_MAX_MS
 #define TCP_RTO_MAX_MS 44 /* Linux 6.15 */
@@ -32,12 +34,19 @@ static void set(const struct ofi_ep *ep, int level, int option, int value)
 		 "a dead host may be noticed late");
 }
 
-/* How long at most until what goes unanswered is asked again: an eighth of the time-out, in the kernel's bounds. */
-static int longest_pause_ms(const struct ofi_ep *ep)
+/* What goes unanswered is asked again often enough; not if that might end the connection too early. */
+static void limit_pause(const struct ofi_ep *ep)
 {
-	uint32_t eighth_ms = ep->peer_timeout_ms / VB__TICKS;
+	FILE *f = fopen("/proc/sys/net/ipv4/tcp_retries2", "re");
+	unsigned retries;
+	uint32_t pause_ms = 0;
 
-	return eighth_ms < 1000 ? 1000 : eighth_ms > 120000 ? 120000 : (int)eighth_ms;
+	if (f && fscanf(f, "%u", &retries) == 1)
+		pause_ms = ofi_patience_pause_ms(ep->peer_timeout_ms, retries);
+	if (f)
+		fclose(f);
+	if (pause_ms)
+		set(ep, IPPROTO_TCP, TCP_RTO_MAX_MS, (int)pause_ms);
 }
 
 /*
@@ -97,7 +106,7 @@ void ofi_liveness_start(struct ofi_ep *ep)
 	set(ep, IPPROTO_TCP, TCP_KEEPINTVL, seconds ? seconds : 1);
 	set(ep, IPPROTO_TCP, TCP_KEEPCNT, 3);
 	set(ep, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set(ep, IPPROTO_TCP, TCP_RTO_MAX_MS, longest_pause_ms(ep));
+	limit_pause(ep);
 }
 
 /* Data waits for an acknowledgement, or probes of a closed window went unanswered. */
