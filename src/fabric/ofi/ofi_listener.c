@@ -77,13 +77,24 @@ void ofi_turn_away(const struct vb__log *log, struct fid_pep *pep, const struct 
 		 "a request", "the peer is not told");
 }
 
+/* The provider `sockets` leaves its own name out of a request. */
+static bool name_provider(const struct ofi_pep *pep, struct fi_info *info)
+{
+	char **name = &info->fabric_attr->prov_name;
+
+	if (!*name)
+		*name = strdup(pep->info->fabric_attr->prov_name);
+	return *name;
+}
+
 static int make_request(struct ofi_pep *pep, const struct fi_eq_cm_entry *entry, size_t data_len,
 			struct vb__request **out, struct vb_error *err)
 {
 	struct ofi_request *request = calloc(1, sizeof(*request));
 	const struct vb__private_data none = { .len = 0 };
 
-	if (!request) {
+	if (!request || !name_provider(pep, entry->info)) {
+		free(request);
 		ofi_turn_away(&pep->log, pep->pep, entry->info, &none);
 		ofi_library.freeinfo(entry->info);
 		return vb__fail_errno(err, FI_ENOMEM, "calloc", NULL);
