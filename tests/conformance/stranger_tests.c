@@ -121,6 +121,36 @@ static void port_taken_client(struct side *side)
 	vb_listener_close(first);
 }
 
+/* Over verbs it may take another address than this to be refused. */
+static void expect_no_way_by_ipv4(struct side *side, const char *port)
+{
+	struct vb_options four = side->options;
+	struct vb_channel *ch;
+
+	four.connect_timeout_ms = 500; /* it is tried all that time */
+	if (strcmp(side->fabric, "ofi") == 0)
+		CHECK_EQ(vb_channel_connect("127.0.0.1", port, &four, &ch, NULL), VB_ERR_REFUSED);
+}
+
+static void family_client(struct side *side)
+{
+	struct vb_options six = side->options, four = side->options;
+	struct vb_listener *first, *second;
+	struct vb_error err;
+	char port[8];
+
+	six.family = AF_INET6;
+	four.family = AF_INET;
+	if (vb_listener_open(NULL, "0", &six, &first, &err) != 0)
+		fail_with(&err, "listening by IPv6");
+	snprintf(port, sizeof(port), "%d", vb_listener_port(first));
+	expect_no_way_by_ipv4(side, port);
+	if (vb_listener_open(NULL, port, &four, &second, &err) != 0)
+		fail_with(&err, "listening by IPv4");
+	vb_listener_close(second);
+	vb_listener_close(first);
+}
+
 /* Whatever the strangers do, the rightful peer is served. */
 static void serve_rightful(struct side *side, struct vb_listener *listener)
 {
@@ -558,6 +588,7 @@ const struct test stranger_tests[] = {
 	{ "connect_goes_on_until_somebody_listens", late_server, patient_client },
 	{ "unknown_name_is_told", nobody, name_client },
 	{ "taken_port_is_told", nobody, port_taken_client },
+	{ "listener_for_ipv6_only_leaves_ipv4_to_others", nobody, family_client },
 	{ "other_version_is_refused_and_the_wait_goes_on", steadfast_server, other_version_client },
 	{ "garbage_is_refused_and_the_wait_goes_on", steadfast_server, garbage_client },
 	{ "half_open_peers_do_not_disturb_the_wait", patient_server, half_open_client },

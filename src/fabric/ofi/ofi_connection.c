@@ -325,7 +325,7 @@ int ofi_ep_connect(struct vb__ep *base, const void *data, size_t len, uint64_t d
 	struct ofi_ep *ep = (struct ofi_ep *)base;
 	int rc;
 
-	ofi_guard_begin(ep->info);
+	ofi_guard_begin(ep->info, false);
 	rc = fi_connect(ep->ep, ep->info->dest_addr, data, len);
 	ep->socket = ofi_guard_end();
 	if (rc)

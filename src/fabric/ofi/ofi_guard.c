@@ -2,6 +2,7 @@
 #include "fabric/ofi/ofi_guard.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,21 +30,23 @@ struct page {
 /* By descriptor. Pages stay. */
 static _Atomic(struct page *) pages[PAGE];
 
-static _Thread_local bool ours;
+static _Thread_local bool ours, within, only_six;
 static _Thread_local int connecting = -1;
 
-void ofi_guard_begin(const struct fi_info *info)
+void ofi_guard_begin(const struct fi_info *info, bool family_six)
 {
 	const char *provider = info->fabric_attr->prov_name;
 
 	/* For some versions there are two of it; what both send is the same. */
 	ours = strcmp(provider, "tcp") == 0 || strcmp(provider, "net") == 0;
+	within = true;
+	only_six = family_six;
 	connecting = -1;
 }
 
 int ofi_guard_end(void)
 {
-	ours = false;
+	ours = within = false;
 	return connecting;
 }
 
@@ -216,6 +219,17 @@ static int guarded_connect(int fd, const struct sockaddr *sa, socklen_t len)
 	return connect(fd, sa, len);
 }
 
+/* libfabric leaves it to the system whether an address of IPv6 serves IPv4 as well. */
+static int guarded_bind(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	int only = only_six;
+
+	if (within && sa->sa_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only)) != 0)
+		return -1;
+	return bind(fd, sa, len);
+}
+
 static int guarded_listen(int fd, int backlog)
 {
 	forget(fd);
@@ -254,6 +268,7 @@ bool ofi_guard_install(void *library)
 		{ "send", (ofi_function)guarded_send },
 		{ "sendmsg", (ofi_function)guarded_sendmsg },
 		{ "connect", (ofi_function)guarded_connect },
+		{ "bind", (ofi_function)guarded_bind },
 		{ "listen", (ofi_function)guarded_listen },
 		{ "accept", (ofi_function)guarded_accept },
 		{ "close", (ofi_function)guarded_close },

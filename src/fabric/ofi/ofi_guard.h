@@ -17,8 +17,9 @@ bool ofi_guard_install(void *library);
 /*
  * Between the two, the socket on which this thread has libfabric connect or listen is ours, if its provider is
  * known; so is whatever comes to one that listens. The end returns the one that connects; -1: there is none.
+ * With `only_six` one of IPv6 that listens does not serve IPv4.
  */
-void ofi_guard_begin(const struct fi_info *info);
+void ofi_guard_begin(const struct fi_info *info, bool only_six);
 int ofi_guard_end(void);
 
 /* Has the peer at this socket sent what it must not? Any number will do. */

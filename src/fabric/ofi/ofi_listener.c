@@ -12,7 +12,8 @@
 /* How often it is looked who waits before it is closed: there may be no end of them. */
 #define LAST_LOOKS 256
 
-static int start(struct ofi_pep *pep, const struct vb__address *at, struct vb_error *err)
+static int start(struct ofi_pep *pep, const struct vb__settings *settings,
+		 const struct vb__address *at, struct vb_error *err)
 {
 	struct sockaddr_storage sa;
 	size_t len = sizeof(sa);
@@ -25,14 +26,13 @@ static int start(struct ofi_pep *pep, const struct vb__address *at, struct vb_er
 	rc = ofi_eq_open(pep->fabric, &pep->eq, &pep->base.wait_fd, err);
 	if (rc)
 		return rc;
+	ofi_guard_begin(pep->info, settings->family == AF_INET6);
 	rc = fi_passive_ep(pep->fabric, pep->info, &pep->pep, NULL);
 	if (rc == 0)
 		rc = fi_pep_bind(pep->pep, &pep->eq->fid, 0);
-	if (rc == 0) {
-		ofi_guard_begin(pep->info);
+	if (rc == 0)
 		rc = fi_listen(pep->pep);
-		ofi_guard_end();
-	}
+	ofi_guard_end();
 	if (rc)
 		return ofi_fail(err, rc, "listen on", at->text);
 	rc = fi_getname(&pep->pep->fid, &sa, &len);
@@ -56,7 +56,7 @@ int ofi_listen(const struct vb__settings *settings, const struct vb__address *at
 	pep->log = settings->log;
 	rc = ofi_info_get(settings, NULL, at, &pep->info, err);
 	if (rc == 0)
-		rc = start(pep, at, err);
+		rc = start(pep, settings, at, err);
 	if (rc) {
 		ofi_pep_close(&pep->base);
 		return rc;

@@ -41,7 +41,8 @@ static int listen_at(struct verbs_pep *pep, const struct vb__address *at, bool o
 }
 
 /* iWARP does not serve IPv4 by the wildcard of IPv6: that takes a second one. */
-static int start(struct verbs_pep *pep, const struct vb__address *at, struct vb_error *err)
+static int start(struct verbs_pep *pep, const struct vb__settings *settings,
+		 const struct vb__address *at, struct vb_error *err)
 {
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&at->sa;
 	bool wildcard = six->sin6_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
@@ -49,7 +50,7 @@ static int start(struct verbs_pep *pep, const struct vb__address *at, struct vb_
 	struct vb__address four;
 	int rc = listen_at(pep, at, wildcard, &pep->cm.id, err);
 
-	if (rc || !wildcard)
+	if (rc || !wildcard || settings->family == AF_INET6)
 		return rc;
 	vb__address_from(&four, (struct sockaddr *)&any);
 	vb__address_set_port(&four, pep->base.port);
@@ -61,9 +62,8 @@ int verbs_cm_listen(struct verbs_pep *pep, const struct vb__settings *settings,
 {
 	int rc = verbs_cm_open(&pep->cm.channel, err);
 
-	(void)settings;
 	if (rc == 0)
-		rc = start(pep, at, err);
+		rc = start(pep, settings, at, err);
 	if (rc == 0)
 		rc = vb__waiter_add(&pep->waiter, pep->cm.channel->fd, VERBS_PEP_CM, err);
 	if (rc)

@@ -57,8 +57,8 @@ static int fail_listen(struct vb_error *err, int errnum, const char *operation, 
 }
 
 /* `at` is the address of the socket, `name` the listener's. */
-static int open_socket(struct verbs_pep *pep, struct vb__address *at, const char *name,
-		       struct vb_error *err)
+static int open_socket(struct verbs_pep *pep, struct vb__address *at, bool only_six,
+		       const char *name, struct vb_error *err)
 {
 	struct verbs_tcp_listener *l = pep->tcp;
 	struct sockaddr *sa = (struct sockaddr *)&at->sa;
@@ -68,7 +68,7 @@ static int open_socket(struct verbs_pep *pep, struct vb__address *at, const char
 		return verbs_fail(err, errno, "socket", name);
 	verbs_tcp_option(&pep->log, l->fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (sa->sa_family == AF_INET6)
-		verbs_tcp_option(&pep->log, l->fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+		verbs_tcp_option(&pep->log, l->fd, IPPROTO_IPV6, IPV6_V6ONLY, only_six);
 	if (bind(l->fd, sa, at->len) != 0)
 		return fail_listen(err, errno, "bind", name, vb__address_port(at));
 	if (listen(l->fd, BACKLOG) != 0)
@@ -79,7 +79,8 @@ static int open_socket(struct verbs_pep *pep, struct vb__address *at, const char
 }
 
 /* At 1000 above the port; of a listener that may choose, the port follows from the one that is found. */
-static int start(struct verbs_pep *pep, const struct vb__address *at, struct vb_error *err)
+static int start(struct verbs_pep *pep, const struct vb__settings *settings,
+		 const struct vb__address *at, struct vb_error *err)
 {
 	struct vb__address there = *at;
 	uint16_t port = pep->base.port ? pep->base.port : vb__address_port(at);
@@ -96,7 +97,7 @@ static int start(struct verbs_pep *pep, const struct vb__address *at, struct vb_
 				     .hint = "use a port up to 64535",
 			     });
 	vb__address_set_port(&there, port ? verbs_tcp_port(port) : 0);
-	rc = open_socket(pep, &there, at->text, err);
+	rc = open_socket(pep, &there, settings->family == AF_INET6, at->text, err);
 	if (rc == 0)
 		pep->base.port = (uint16_t)(vb__address_port(&there) - VB__WIREUP_PORT_OFFSET);
 	return rc;
@@ -126,7 +127,7 @@ int verbs_tcp_listen(struct verbs_pep *pep, const struct vb__settings *settings,
 	if (rc == 0)
 		rc = open_timer(l, err);
 	if (rc == 0)
-		rc = start(pep, at, err);
+		rc = start(pep, settings, at, err);
 	if (rc == 0)
 		rc = vb__waiter_add(&pep->waiter, l->fd, VERBS_PEP_TCP, err);
 	if (rc == 0)

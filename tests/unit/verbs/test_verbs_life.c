@@ -350,6 +350,27 @@ static void memory_can_be_given_back_before_the_endpoint(void **state)
 	vb__ep_close(ep);
 }
 
+static void wildcard_of_ipv6_serves_ipv4_by_a_second_listener_unless_that_is_unwanted(void **state)
+{
+	static const int families[] = { AF_UNSPEC, AF_INET6 };
+	const struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+	struct vb__address at;
+	struct vb__pep *pep;
+
+	(void)state;
+	vb__address_from(&at, (const struct sockaddr *)&any);
+	vb__address_set_port(&at, MOCK_PORT);
+	for (unsigned i = 0; i < ARRAY_SIZE(families); i++) {
+		unsigned before = mock_count("rdma_listen");
+
+		harness_settings.family = families[i];
+		assert_int_equal(
+			vb__pep_open(&vb__verbs_fabric, &harness_settings, &at, &pep, NULL), 0);
+		assert_int_equal(mock_count("rdma_listen") - before, 2 - i);
+		vb__pep_close(pep);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +393,8 @@ int main(void)
 		VERBS_TEST(iwarp_has_no_write_with_immediate_and_keeps_its_rnr_timer),
 		VERBS_TEST(too_many_pieces_are_refused_before_posting),
 		VERBS_TEST(memory_can_be_given_back_before_the_endpoint),
+		VERBS_TEST(
+			wildcard_of_ipv6_serves_ipv4_by_a_second_listener_unless_that_is_unwanted),
 	};
 
 	return cmocka_run_group_tests_name("verbs_life", tests, NULL, NULL);
