@@ -143,6 +143,27 @@ static const char *without_brackets(const char *host, char *copy, size_t room)
 	return copy;
 }
 
+/* Of a link-local one there may be one on every link. */
+static bool lacks_interface(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr) &&
+	       !scope_of(sa);
+}
+
+static int fail_without_interface(struct vb_error *err, const char *host)
+{
+	int rc = vb__fail(err, &(struct vb__failure){
+				       .code = VB_ERR_INVALID,
+				       .operation = "resolve",
+				       .object = host,
+				       .cause = "a link-local address needs its interface",
+			       });
+
+	vb__error_hint(err, "name the interface: %s%%eth0", host);
+	return rc;
+}
+
 int vb__address_resolve(const char *host, const char *port, int family,
 			struct vb__address found[VB__ADDRESSES_MAX], struct vb_error *err)
 {
@@ -153,19 +174,25 @@ int vb__address_resolve(const char *host, const char *port, int family,
 	};
 	struct addrinfo *list, *ai;
 	char plain[NI_MAXHOST];
+	bool lacking = false;
 	int n = 0, rc;
 
 	if (!port)
 		return vb__fail_invalid(err, "resolve", "no port was given");
 	if (!port_makes_sense(port))
 		return fail_resolve(err, EAI_SERVICE, host, port);
-	rc = getaddrinfo(without_brackets(host, plain, sizeof(plain)), port, &hints, &list);
+	host = without_brackets(host, plain, sizeof(plain));
+	rc = getaddrinfo(host, port, &hints, &list);
 	if (rc)
 		return fail_resolve(err, rc, host, port);
 	for (ai = list; ai && n < VB__ADDRESSES_MAX; ai = ai->ai_next)
-		if (ai->ai_family == AF_INET || ai->ai_family == AF_INET6)
+		if (lacks_interface(ai->ai_addr))
+			lacking = true;
+		else if (ai->ai_family == AF_INET || ai->ai_family == AF_INET6)
 			vb__address_from(&found[n++], ai->ai_addr);
 	freeaddrinfo(list);
+	if (!n && lacking)
+		return fail_without_interface(err, host);
 	return n ? n : fail_resolve(err, EAI_NONAME, host, port);
 }
 

@@ -20,7 +20,8 @@ struct vb__address {
 
 /*
  * Looks a host and port up; `host` NULL means all addresses of this machine (for listening), and an
- * IPv6 address may be in brackets. Returns how many were found, at least one, or an error.
+ * IPv6 address may be in brackets; a link-local one needs its interface. Returns how many were found, at
+ * least one, or an error.
  */
 int vb__address_resolve(const char *host, const char *port, int family,
 			struct vb__address found[VB__ADDRESSES_MAX], struct vb_error *err);

@@ -425,8 +425,6 @@ static void decide(struct choice *c)
 /* What speaks against any way at all; NULL if nothing does. */
 static const char *no_way(const struct vb__wish *wish)
 {
-	if (vb__ip_is_link_local(&wish->peer) && !wish->scope)
-		return "a link-local address needs its interface: fe80::1%eth0";
 	return wish->route.errnum ? strerror(wish->route.errnum) : NULL;
 }
 

@@ -64,7 +64,7 @@ struct vb__system {
 
 struct vb__wish {
 	struct vb__ip peer;
-	unsigned scope; /* of a link-local peer: its interface; 0: not given */
+	unsigned scope; /* of a link-local peer: its interface */
 	enum vb_fabric fabric;
 	const char *device; /* empty: any */
 	struct vb__route route;

@@ -113,6 +113,23 @@ static void bad_names_and_ports_are_named_with_a_hint(void **state)
 	}
 }
 
+static void link_local_address_without_its_interface_is_refused_with_a_hint(void **state)
+{
+	static const char *const hosts[] = { "fe80::1", "[fe80::1]" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(hosts); i++) {
+		struct vb__address found[VB__ADDRESSES_MAX];
+		struct vb_error err = { .code = VB_OK };
+
+		assert_int_equal(vb__address_resolve(hosts[i], "1", AF_UNSPEC, found, &err),
+				 VB_ERR_INVALID);
+		assert_string_equal(err.object, "fe80::1");
+		assert_non_null(strstr(err.hint, "fe80::1%eth0"));
+	}
+	assert_int_equal(address_of("fe80::1%lo", "1").sa.ss_family, AF_INET6);
+}
+
 /* glibc cuts such a port down to 16 bits and goes on. */
 static void port_out_of_range_is_refused_with_a_hint(void **state)
 {
@@ -217,6 +234,7 @@ int main(void)
 		cmocka_unit_test(the_family_that_is_asked_for_is_found_or_refused),
 		cmocka_unit_test(a_port_may_be_a_service_name),
 		cmocka_unit_test(bad_names_and_ports_are_named_with_a_hint),
+		cmocka_unit_test(link_local_address_without_its_interface_is_refused_with_a_hint),
 		cmocka_unit_test(port_out_of_range_is_refused_with_a_hint),
 		cmocka_unit_test(a_missing_port_is_refused),
 		cmocka_unit_test(a_new_port_shows_in_number_and_words),
