@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -521,10 +522,20 @@ static bool is_readable(const struct vb_listener *l)
 	return poll(&p, 1, 0) > 0;
 }
 
+static bool descriptors_are_short(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE;
+	close(fd);
+	return false;
+}
+
 /*
  * A fabric that cannot take a connection for want of descriptors wakes us again
  * and again, without a word. It gets better when some are closed. Whatever else wakes
- * us (what a device has to tell, a stranger) is taken, and does not stay.
+ * us (what a device has to tell, a stranger, or a queue of them) is taken, and does not stay.
  */
 static void slow_down(struct vb_listener *l)
 {
@@ -533,6 +544,10 @@ static void slow_down(struct vb_listener *l)
 	l->fruitless = is_readable(l) ? l->fruitless + 1 : 0;
 	if (l->fruitless < FRUITLESS_MAX)
 		return;
+	if (!descriptors_are_short()) {
+		l->fruitless = 0;
+		return;
+	}
 	if (l->fruitless == FRUITLESS_MAX)
 		vb__log(&l->settings.log, VB_LOG_WARNING,
 			"the listener is woken without anybody to serve: too few file "

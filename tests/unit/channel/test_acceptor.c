@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <verbatim/channel.h>
 
+#include "core/clock.h"
 #include "paper_fabrics.h"
 
 #define OFTEN 201
@@ -59,15 +61,38 @@ static void to_be_woken_often_for_nothing_is_no_shortage(void **state)
 	vb_listener_close(listener);
 }
 
-static void what_wakes_and_cannot_be_taken_is_told_once(void **state)
+/* As by a queue of strangers, of whom the fabric takes one at a time. */
+static void what_wakes_and_stays_is_not_slowed_down(void **state)
 {
 	struct vb_listener *listener = listen_on_paper();
+	uint64_t began = vb__now_ns();
 
 	(void)state;
 	paper_deaf = true;
 	assert_int_equal(eventfd_write(paper_bell, 1), 0);
+	for (int i = 0; i < 10 * OFTEN; i++)
+		find_nobody(listener);
+	assert_int_equal(warnings, 0);
+	assert_true(vb__now_ns() - began < vb__ms(5000)); /* pauses would be 18 s */
+	vb_listener_close(listener);
+}
+
+static void what_cannot_be_taken_for_want_of_descriptors_is_told_once(void **state)
+{
+	struct vb_listener *listener = listen_on_paper();
+	int lowest_free = dup(paper_bell);
+	struct rlimit before, no_more;
+
+	(void)state;
+	paper_deaf = true;
+	assert_int_equal(eventfd_write(paper_bell, 1), 0);
+	close(lowest_free);
+	getrlimit(RLIMIT_NOFILE, &before);
+	no_more = (struct rlimit){ .rlim_cur = (rlim_t)lowest_free, .rlim_max = before.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &no_more);
 	for (int i = 0; i < OFTEN; i++)
 		find_nobody(listener);
+	setrlimit(RLIMIT_NOFILE, &before);
 	assert_int_equal(warnings, 1);
 	vb_listener_close(listener);
 }
@@ -163,7 +188,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(to_be_woken_often_for_nothing_is_no_shortage),
-		cmocka_unit_test(what_wakes_and_cannot_be_taken_is_told_once),
+		cmocka_unit_test(what_wakes_and_stays_is_not_slowed_down),
+		cmocka_unit_test(what_cannot_be_taken_for_want_of_descriptors_is_told_once),
 		cmocka_unit_test(who_does_not_come_makes_room_for_the_next),
 		cmocka_unit_test(an_endless_row_of_strangers_keeps_nobody),
 		cmocka_unit_test(without_libfabric_verbs_is_served_and_the_rest_explained),
