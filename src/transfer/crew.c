@@ -3,6 +3,7 @@
 #include "transfer/crew.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -16,6 +17,8 @@
 #define TENDING_MS 3u
 /* A broken rail may be the consequence of something that the peer is about to tell. */
 #define REASON_MS 1500u
+/* A failure to read or write may be the consequence of a stop that is about to be heard of. */
+#define STOPPING_MS 50
 
 static void signal_fd(int fd)
 {
@@ -341,8 +344,23 @@ static void ask_for_reason(struct vb__crew *c)
 	take_reason(c, &reason);
 }
 
+/* A terminal's ^C ends the reader of our output as well, and that may be seen first. */
+static void prefer_stop(struct vb__crew *c)
+{
+	struct pollfd stop = { .fd = c->session->plan.stop_fd, .events = POLLIN };
+
+	if (c->failure.code != VB_ERR_IO || c->session->told_by_peer || stop.fd < 0 ||
+	    poll(&stop, 1, STOPPING_MS) <= 0)
+		return;
+	pthread_mutex_lock(&c->lock);
+	vb__error_clear(&c->failure);
+	vb__fail_stopped(&c->failure);
+	pthread_mutex_unlock(&c->lock);
+}
+
 static void tell_failure(struct vb__crew *c)
 {
+	prefer_stop(c);
 	c->session->failed = true;
 	if (!c->session->told_by_peer)
 		ask_for_reason(c);

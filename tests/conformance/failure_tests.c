@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/timerfd.h>
 
 #include "transfer/session_state.h"
 #include "transfer_side.h"
@@ -403,6 +404,43 @@ static void told_in_time_client(struct side *side)
 	close_feed(&feed);
 }
 
+/* As a command that got the ^C as well, and was quicker. */
+static int fail_just_before_stop(void *timer, int cancel_fd, struct vb_error *err)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = 10000000 };
+
+	timerfd_settime(*(int *)timer, 0, &soon, NULL);
+	return fail_at_end("ended by signal 2", cancel_fd, err);
+}
+
+static void stop_behind_failure_server(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	struct outcome o;
+
+	options.stop_fd = timer;
+	o = serve_receiving(side, &options,
+			    &(struct vb_output){ .path = "/dev/null",
+						 .at_end = fail_just_before_stop,
+						 .at_end_arg = &timer });
+	went_wrong(&o, VB_ERR_INTERRUPTED, "interrupted");
+	close(timer);
+}
+
+static void stopped_behind_failure_client(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct outcome o;
+	struct feed feed;
+
+	open_feed(&feed, 100000, 1);
+	o = come_sending(side, &options, &(struct vb_input){ .fd = feed.fd });
+	went_wrong(&o, VB_ERR_INTERRUPTED, "interrupted");
+	CHECK(!strcmp(o.err.operation, "the receiver at"));
+	close_feed(&feed);
+}
+
 static void kill_client(void *arg)
 {
 	kill(((struct side *)arg)->shared->client, SIGKILL);
@@ -626,6 +664,8 @@ const struct test failure_tests[] = {
 	{ "stopping_the_sender_stops_both_soon", stopped_by_sender_server, stopping_client },
 	{ "stopping_the_receiver_stops_both_soon", stopping_server, stopped_by_receiver_client },
 	{ "stop_is_told_while_a_worker_cannot_be_woken", busy_server, told_in_time_client },
+	{ "stop_goes_before_a_failure_that_was_seen_first", stop_behind_failure_server,
+	  stopped_behind_failure_client },
 	{ "killed_sender_leaves_the_target_untouched", killing_server, sending_until_killed_client,
 	  RETURNS, DIES },
 	{ "killed_receiver_leaves_the_target_untouched", receiving_until_killed_server,
