@@ -45,6 +45,19 @@ receive_into() {
 	receive "${@:2}"
 }
 
+# receive_mute ARGUMENT...: likewise, but what it says is a pipe `told`, full as soon as it has said its port
+receive_mute() {
+	local line
+	mkfifo told
+	exec {told}<>told
+	"$rdrecv" --bind "$address" "$@" 2>told &
+	server=$!
+	read -r -t "$patience_s" line <&"$told"
+	[[ $line =~ port\"?:?\ ([0-9]+) ]]
+	port=${BASH_REMATCH[1]}
+	head -c 65536 /dev/zero >&"$told"
+}
+
 # sends STATUS ARGUMENT...: rdsend to it, with stdin as it is
 sends() {
 	local status=$1

@@ -185,7 +185,8 @@ void console_note(const char *format, ...)
 void console_log(void *arg, enum vb_log_level level, const char *line)
 {
 	(void)arg;
-	if (console.verbosity >= (int)level)
+	/* Strangers can make the library speak: whoever does not read must not be stopped by that. */
+	if (console.verbosity >= (int)level && has_room())
 		say(level == VB_LOG_WARNING ? "warning" : "note", line);
 }
 

@@ -32,7 +32,7 @@ void console_write(const char *text);
 /* The same, but if it would have to wait it is left out: for what is of use at its moment only. */
 void console_write_if_room(const char *text);
 
-/* A vb_log_fn. */
+/* A vb_log_fn. What would have to wait is left out here, too. */
 void console_log(void *arg, enum vb_log_level level, const char *line);
 
 /* May a status line be drawn now: stderr is a terminal, and we are in its foreground? */
