@@ -226,7 +226,10 @@ const char *vb_session_cipher(const struct vb_session *session);
 /* The peer's address in words. */
 const char *vb_session_peer(const struct vb_session *session);
 
-/* NULL is fine. */
+/*
+ * May wait for the peer to have heard the last words, for the peer time-out at most; for half a second after
+ * a failure, or once `stop_fd` is readable. NULL is fine.
+ */
 void vb_session_close(struct vb_session *session);
 
 #ifdef __cplusplus

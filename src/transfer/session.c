@@ -224,13 +224,23 @@ void vb__session_close_rails(struct vb_session *s)
 	s->rail_count = 0;
 }
 
-/* Until the peer's library has our last words, or the time is over. */
+static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/* Until the peer's library has our last words, or the time is over, of which a stop leaves little. */
 static void await_heard(struct vb_session *s, uint64_t deadline_ns)
 {
 	while (vb__now_ns() < deadline_ns &&
 	       (vb__parley_flush(s->parley, NULL) == VB_ERR_AGAIN ||
-		vb_channel_try_finish(s->channel, NULL) == VB_ERR_AGAIN))
+		vb_channel_try_finish(s->channel, NULL) == VB_ERR_AGAIN)) {
+		if (vb__plan_stopped(&s->plan)) {
+			deadline_ns = sooner(deadline_ns, vb__now_ns() + vb__ms(FAREWELL_MS));
+			s->plan.stop_fd = -1;
+		}
 		vb__session_await(s, -1, deadline_ns);
+	}
 }
 
 void vb_session_close(struct vb_session *s)
@@ -238,7 +248,6 @@ void vb_session_close(struct vb_session *s)
 	if (!s)
 		return;
 	vb__session_close_rails(s);
-	s->plan.stop_fd = -1;
 	/* Only a receiver that says "stored" has something to say that must be heard. */
 	await_heard(s, vb__now_ns() + vb__ms(s->failed || s->agreed.sends
 						     ? FAREWELL_MS

@@ -441,6 +441,48 @@ static void stopped_behind_failure_client(struct side *side)
 	close_feed(&feed);
 }
 
+static int freeze_client(void *side, int cancel_fd, struct vb_error *err)
+{
+	(void)cancel_fd, (void)err;
+	kill(((struct side *)side)->shared->client, SIGSTOP);
+	return 0;
+}
+
+/* All is stored, but the sender does not hear of it. */
+static void stopped_farewell_server(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct stopper stopper;
+	struct vb_session *session;
+	struct vb_door *door;
+	struct outcome o;
+
+	open_stopper(&stopper, side);
+	options.stop_fd = stopper.fd;
+	door = door_here(side, &options);
+	session = let_in(door);
+	o = receive_by(session, &(struct vb_output){ .path = "/dev/null",
+						     .at_end = freeze_client,
+						     .at_end_arg = side });
+	went_well(&o, 100000);
+	stop_now(&stopper);
+	vb_session_close(session);
+	CHECK(ms_since_stop(side) < soon_ms(side) + 500);
+	kill(side->shared->client, SIGCONT);
+	vb_door_close(door);
+	close_stopper(&stopper);
+}
+
+static void frozen_client(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct feed feed;
+
+	open_feed(&feed, 100000, 1);
+	come_sending(side, &options, &(struct vb_input){ .fd = feed.fd });
+	close_feed(&feed);
+}
+
 static void kill_client(void *arg)
 {
 	kill(((struct side *)arg)->shared->client, SIGKILL);
@@ -664,6 +706,7 @@ const struct test failure_tests[] = {
 	{ "stopping_the_sender_stops_both_soon", stopped_by_sender_server, stopping_client },
 	{ "stopping_the_receiver_stops_both_soon", stopping_server, stopped_by_receiver_client },
 	{ "stop_is_told_while_a_worker_cannot_be_woken", busy_server, told_in_time_client },
+	{ "stop_ends_the_farewell_to_a_frozen_peer", stopped_farewell_server, frozen_client },
 	{ "stop_goes_before_a_failure_that_was_seen_first", stop_behind_failure_server,
 	  stopped_behind_failure_client },
 	{ "killed_sender_leaves_the_target_untouched", killing_server, sending_until_killed_client,
