@@ -70,28 +70,31 @@ static int trim(struct key *key, struct vb_error *err)
 	return key_check(key, err);
 }
 
-/* Up to the end of the line, byte by byte: what follows is not ours. */
-static int read_line(struct key *key, int fd, struct vb_error *err)
+/* Up to the end of `file`, or without one of the line, byte by byte: what follows is not ours. */
+static int read_text(struct key *key, int fd, const char *file, struct vb_error *err)
 {
+	const char *operation = file ? "read key file" : "read the key", *object = file ? file : "";
+	size_t room = sizeof(key->bytes);
+
 	key->len = 0;
-	while (key->len < sizeof(key->bytes)) {
+	while (key->len < room) {
 		struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
 					{ .fd = interrupt_fd(), .events = POLLIN } };
 		ssize_t n;
 
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			return trouble_errno(err, VB_ERR_IO, errno, "read the key", "");
+			return trouble_errno(err, VB_ERR_IO, errno, operation, object);
 		if (interrupt_seen())
 			return trouble_say(err, VB_ERR_INTERRUPTED, "interrupted");
 		if (!fds[0].revents)
 			continue;
-		n = read(fd, key->bytes + key->len, 1);
+		n = read(fd, key->bytes + key->len, file ? room - key->len : 1);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return trouble_errno(err, VB_ERR_IO, errno, "read the key", "");
+			return trouble_errno(err, VB_ERR_IO, errno, operation, object);
 		if (n == 0)
 			break;
-		key->len += n > 0 ? 1 : 0;
-		if (n > 0 && key->bytes[key->len - 1] == '\n')
+		key->len += n > 0 ? (size_t)n : 0;
+		if (!file && n > 0 && key->bytes[key->len - 1] == '\n')
 			break;
 	}
 	return trim(key, err);
@@ -99,33 +102,20 @@ static int read_line(struct key *key, int fd, struct vb_error *err)
 
 int key_from_stdin(struct key *key, struct vb_error *err)
 {
-	return read_line(key, STDIN_FILENO, err);
-}
-
-static int read_all(struct key *key, int fd, const char *path, struct vb_error *err)
-{
-	ssize_t n = 1;
-
-	key->len = 0;
-	while (n != 0 && key->len < sizeof(key->bytes)) {
-		n = read(fd, key->bytes + key->len, sizeof(key->bytes) - key->len);
-		if (n < 0 && errno != EINTR)
-			return trouble_errno(err, VB_ERR_IO, errno, "read key file", path);
-		key->len += n > 0 ? (size_t)n : 0;
-	}
-	return trim(key, err);
+	return read_text(key, STDIN_FILENO, NULL, err);
 }
 
 int key_from_file(struct key *key, const char *path, struct vb_error *err)
 {
-	int result, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* A FIFO's writer is waited for when it is read. */
+	int result, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0)
 		return trouble_errno(err, VB_ERR_IO, errno, "open key file", path);
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & (S_IRGRP | S_IROTH)))
 		console_warning("key file %s: others may read it; try 'chmod 600'", path);
-	result = read_all(key, fd, path, err);
+	result = read_text(key, fd, path, err);
 	close(fd);
 	return result;
 }
@@ -147,7 +137,7 @@ int key_from_terminal(struct key *key, struct vb_error *err)
 	hidden.c_cc[VQUIT] = hidden.c_cc[VSUSP] = _POSIX_VDISABLE;
 	tcsetattr(fd, TCSAFLUSH, &hidden);
 	dprintf(fd, "Key: ");
-	result = read_line(key, fd, err);
+	result = read_text(key, fd, NULL, err);
 	tcsetattr(fd, TCSAFLUSH, &before);
 	dprintf(fd, "\n");
 	close(fd);
