@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sources that have no positions: pipes, sockets, terminals, devices. Blocks are read in `next`.
+ * Sources that have no positions: pipes, sockets, terminals, devices, files of /proc. Blocks are read in `next`.
  *
  * The descriptor may be shared with other processes, so its flags are left alone: a pipe is opened
  * anew, all else is polled before each read.
@@ -26,7 +26,6 @@ struct stream_source {
 	struct vb__source base;
 	int fd;
 	bool own;
-	bool steady;  /* never has to be waited for: a file of /proc */
 	bool careful; /* a read may block, or a FIFO seem to be at its end: wait before reading */
 	bool ended;
 	uint64_t offset;
@@ -79,7 +78,7 @@ static ssize_t read_block(struct stream_source *s, uint8_t *to, size_t room, str
 		if (got && got < room && is_old(&since))
 			break;
 		/* What gave less than it could is empty now: reading at once would be in vain. */
-		wait = n < 0 || !s->steady;
+		wait = true;
 	}
 	return (ssize_t)got;
 }
@@ -142,11 +141,10 @@ static void prepare(struct stream_source *s, int fd, bool own)
 	(void)fstat(fd, &st);
 	s->fd = fd;
 	s->own = own;
-	s->steady = S_ISREG(st.st_mode);
-	s->base.has_mode = s->steady;
-	s->base.mode = s->steady ? st.st_mode & 0777 : 0;
-	/* Of our own but nobody writes to it yet: a FIFO whose writer has to come. */
-	s->careful = !s->steady;
+	s->base.has_mode = S_ISREG(st.st_mode);
+	s->base.mode = s->base.has_mode ? st.st_mode & 0777 : 0;
+	/* Of our own but nobody writes to it yet: a FIFO whose writer has to come. Regular ones may block: /proc/kmsg. */
+	s->careful = true;
 	if (!S_ISFIFO(st.st_mode))
 		return;
 	vb__fd_enlarge_pipe(fd);

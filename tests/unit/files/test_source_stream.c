@@ -279,6 +279,32 @@ static void waiting_can_be_given_up(void **state)
 	assert_cancelled(*state, &(struct vb_input){ .path = path });
 }
 
+static int disguised = -1;
+int __real_fstat64(int fd, struct stat *st);
+int __wrap_fstat64(int fd, struct stat *st);
+
+int __wrap_fstat64(int fd, struct stat *st)
+{
+	int rc = __real_fstat64(fd, st);
+
+	if (rc == 0 && fd == disguised)
+		st->st_mode = S_IFREG | 0600;
+	return rc;
+}
+
+/* As /proc/kmsg is, which must not be read for a test. */
+static void waiting_for_what_looks_like_a_file_can_be_given_up(void **state)
+{
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	disguised = fds[0];
+	assert_cancelled(*state, &(struct vb_input){ .fd = fds[0] });
+	disguised = -1;
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* Memory is read as a file: one page is there, the next is not. */
 static void an_error_in_the_middle_is_no_end(void **state)
 {
@@ -433,6 +459,7 @@ int main(void)
 		TEST(a_fifo_waits_for_its_writer),
 		TEST(a_fifo_given_open_is_read_to_its_end),
 		TEST(waiting_can_be_given_up),
+		TEST(waiting_for_what_looks_like_a_file_can_be_given_up),
 		TEST(an_error_in_the_middle_is_no_end),
 		TEST(signals_do_not_matter),
 		TEST(files_made_by_the_kernel_are_read),
