@@ -18,14 +18,15 @@ static int feed_command(struct vb_session *session, char *const *argv, struct ou
 {
 	struct command command;
 	char name[sizeof(command.name) + 20];
-	struct vb_output output = { .at_end = command_fed, .at_end_arg = &command };
-	int result = command_start(&command, argv, COMMAND_FEED, NULL, &outcome->err);
+	struct vb_error start_err = { .code = VB_OK };
+	struct vb_output output = {
+		.at_end = command_fed, .at_end_arg = &command, .name = name, .failure = &start_err
+	};
+	int result;
 
-	if (result != 0)
-		return result;
+	command_start(&command, argv, COMMAND_FEED, NULL, &start_err);
 	output.fd = command.to;
 	snprintf(name, sizeof(name), "the input of \"%s\"", command.name);
-	output.name = name;
 	result = vb_session_receive(session, &output, &outcome->report, &outcome->err);
 	command_finish(&command, result, &outcome->err);
 	return result;

@@ -8,30 +8,17 @@
 #include "common/interrupt.h"
 #include "common/setup.h"
 
-/* A command that could not start has written nothing, and that is its failure at the end. */
-static int not_started(void *arg, int cancel_fd, struct vb_error *err)
-{
-	const struct vb_error *why = arg;
-
-	(void)cancel_fd;
-	if (err)
-		*err = *why;
-	return why->code;
-}
-
 static int send_command(struct vb_session *session, char *const *argv, struct outcome *outcome)
 {
 	struct command command;
-	struct vb_error start_err;
-	struct vb_input input = { .at_end = command_drained, .at_end_arg = &command };
+	struct vb_error start_err = { .code = VB_OK };
+	struct vb_input input = { .at_end = command_drained,
+				  .at_end_arg = &command,
+				  .failure = &start_err };
 	int result;
 
-	if (command_start(&command, argv, COMMAND_READ, NULL, &start_err) != 0)
-		input = (struct vb_input){ .path = "/dev/null",
-					   .at_end = not_started,
-					   .at_end_arg = &start_err };
-	else
-		input.fd = command.from;
+	command_start(&command, argv, COMMAND_READ, NULL, &start_err);
+	input.fd = command.from;
 	result = vb_session_send(session, &input, &outcome->report, &outcome->err);
 	command_finish(&command, result, &outcome->err);
 	return result;

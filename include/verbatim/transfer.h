@@ -156,6 +156,8 @@ struct vb_input {
 	vb_at_end_fn at_end;
 	void *at_end_arg;
 	const char *name; /* what errors call `fd`, at both ends; NULL: by its number */
+	const struct vb_error
+		*failure; /* why there is none, told at both ends; NULL or VB_OK: there is */
 };
 
 /*
@@ -167,7 +169,8 @@ struct vb_output {
 	int fd;		  /* closed before at_end, or stays open if there is no at_end */
 	vb_at_end_fn at_end;
 	void *at_end_arg;
-	const char *name; /* as of struct vb_input */
+	const char *name; /* these as of struct vb_input */
+	const struct vb_error *failure;
 };
 
 /* What came of it. */

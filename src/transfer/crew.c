@@ -45,7 +45,9 @@ int vb__crew_open(struct vb__crew *c, struct vb_session *session, struct vb_erro
 			close(c->cancel_fd);
 		if (c->done_fd >= 0)
 			close(c->done_fd);
-		return err ? (int)err->code : VB_ERR_SYSTEM;
+		session->failed = true;
+		vb__session_tell_failure(session, err);
+		return (int)err->code;
 	}
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);

@@ -38,7 +38,7 @@ struct vb__crew {
 	bool silent;			  /* there was nothing more to say */
 };
 
-/* On failure there is nothing to close. */
+/* On failure, which the peer is told, there is nothing to close. */
 int vb__crew_open(struct vb__crew *crew, struct vb_session *session, struct vb_error *err);
 
 /* Starts the workers, with all signals blocked. If one cannot be started, the others are told to give up. */

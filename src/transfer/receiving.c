@@ -240,8 +240,11 @@ static int open_output(const struct vb__demand *demand, const struct vb__origin 
 		       const struct vb__sink_options *options, struct vb__sink **sink,
 		       struct vb_error *err)
 {
-	return vb__sink_open(((const struct one_output *)demand)->output, origin, options, sink,
-			     err);
+	const struct vb_output *output = ((const struct one_output *)demand)->output;
+
+	if (output->failure && output->failure->code)
+		return vb__fail_again(err, output->failure);
+	return vb__sink_open(output, origin, options, sink, err);
 }
 
 int vb_session_receive(struct vb_session *session, const struct vb_output *output,

@@ -325,8 +325,11 @@ struct one_input {
 static int open_input(const struct vb__supply *supply, const struct vb__plan *plan, int cancel_fd,
 		      struct vb__source **source, struct vb_error *err)
 {
-	return vb__source_open(((const struct one_input *)supply)->input, plan->direct, cancel_fd,
-			       source, err);
+	const struct vb_input *input = ((const struct one_input *)supply)->input;
+
+	if (input->failure && input->failure->code)
+		return vb__fail_again(err, input->failure);
+	return vb__source_open(input, plan->direct, cancel_fd, source, err);
 }
 
 int vb_session_send(struct vb_session *session, const struct vb_input *input,

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 
 #include "transfer/session_state.h"
@@ -87,6 +88,40 @@ static void told_client(struct side *side)
 	open_feed(&feed, 100000, 1);
 	o = come_sending(side, &options, &(struct vb_input){ .fd = feed.fd });
 	went_wrong(&o, VB_ERR_IO, "zfs: exit status 1");
+	CHECK(!strcmp(o.err.operation, "the receiver at"));
+	close_feed(&feed);
+}
+
+/* A process that has all the descriptors it may have. */
+static void no_descriptor_server(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct vb_door *door = door_here(side, &options);
+	struct vb_session *session = let_in(door);
+	int lowest_free = dup(STDERR_FILENO);
+	struct rlimit before, no_more;
+	struct outcome o;
+
+	close(lowest_free);
+	getrlimit(RLIMIT_NOFILE, &before);
+	no_more = (struct rlimit){ (rlim_t)lowest_free, before.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &no_more);
+	o = receive_by(session, &(struct vb_output){ .path = "/dev/null" });
+	setrlimit(RLIMIT_NOFILE, &before);
+	went_wrong(&o, VB_ERR_SYSTEM, "Too many open files");
+	vb_session_close(session);
+	vb_door_close(door);
+}
+
+static void told_of_no_descriptor_client(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct outcome o;
+	struct feed feed;
+
+	open_feed(&feed, 100000, 1);
+	o = come_sending(side, &options, &(struct vb_input){ .fd = feed.fd });
+	went_wrong(&o, VB_ERR_SYSTEM, "Too many open files");
 	CHECK(!strcmp(o.err.operation, "the receiver at"));
 	close_feed(&feed);
 }
@@ -697,6 +732,8 @@ static void twice_client(struct side *side)
 const struct test failure_tests[] = {
 	{ "failing_end_of_the_sender_is_told_at_both", told_server, failing_end_client },
 	{ "failing_end_of_the_receiver_is_told_at_both", failing_end_server, told_client },
+	{ "want_of_descriptors_is_told_at_both", no_descriptor_server,
+	  told_of_no_descriptor_client },
 	{ "disk_full_of_the_receiver_is_told_at_both", full_disk_server, full_disk_pipe_client },
 	{ "disk_too_small_is_told_beforehand", full_disk_server, full_disk_file_client },
 	{ "read_error_in_the_middle_is_told_at_both", unread_server, unreadable_client },
