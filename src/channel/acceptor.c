@@ -105,7 +105,8 @@ static int serve(struct vb_listener *l, const struct vb__fabric *fabric,
 
 static void stop_serving(struct vb_listener *l)
 {
-	for (int i = 0; i < FABRICS_MAX; i++) {
+	for (int i = 0; i < FABRICS_MAX && l->peps[i]; i++) {
+		vb__waiter_remove(&l->waiter, l->peps[i]->wait_fd);
 		vb__pep_close(l->peps[i]);
 		l->peps[i] = NULL;
 	}

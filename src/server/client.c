@@ -23,7 +23,9 @@ void vb__client_destroy(struct vb__client *client)
 	struct vb_server *s = client->server;
 
 	vb__channel_watch(client->channel, NULL, NULL);
-	vb_channel_abort(client->channel); /* its descriptor leaves the set as it is closed */
+	/* Closing it is not enough where a child of the application holds it, too. */
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, vb__channel_wait_fd(client->channel), NULL);
+	vb_channel_abort(client->channel);
 	vb__queue_remove(&s->queue, client);
 	if (client->next)
 		client->next->previous = client->previous;

@@ -73,6 +73,16 @@ static int next_event(struct vb_server *s, uint64_t deadline_ns, struct vb_serve
 	}
 }
 
+/* Nobody else comes in; a child of the application may hold the descriptor for longer. */
+static void close_door(struct vb_server *s)
+{
+	if (!s->listener)
+		return;
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, vb_listener_fd(s->listener), NULL);
+	vb_listener_close(s->listener);
+	s->listener = NULL;
+}
+
 int vb_server_wait(struct vb_server *s, int timeout_ms, struct vb_server_event *event,
 		   struct vb_error *err)
 {
@@ -86,11 +96,8 @@ int vb_server_wait(struct vb_server *s, int timeout_ms, struct vb_server_event *
 		vb__channel_release(s->shown->channel);
 	s->shown = NULL;
 	rc = next_event(s, deadline, event, err);
-	if (rc < 0) {
-		/* It can be heard no more; those who are inside can. */
-		vb_listener_close(s->listener);
-		s->listener = NULL;
-	}
+	if (rc < 0)
+		close_door(s); /* it can be heard no more; those who are inside can */
 	return rc == 0 ? VB_ERR_AGAIN : rc < 0 ? rc : 0;
 }
 
@@ -195,8 +202,7 @@ void vb_server_close(struct vb_server *s)
 {
 	if (!s)
 		return;
-	vb_listener_close(s->listener);
-	s->listener = NULL;
+	close_door(s);
 	say_farewell(s);
 	close_pools(s);
 	if (s->epoll >= 0)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Servers: what one client does, or all of them at once, is no concern of the others. */
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "core/clock.h"
 #include "core/settings.h"
@@ -238,10 +242,74 @@ static void small_pool_client(struct side *side)
 	close_crowd(ch, n);
 }
 
+/* ---- Children ---- */
+
+/* It holds all that is open here, and is gone with this process at the latest. */
+static pid_t bear_child(void)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (getppid() == parent)
+			pause();
+		_exit(0);
+	}
+	CHECK(child > 0);
+	return child;
+}
+
+/* Whoever has left does not wake it any more; what is on its way may do so, for a while. */
+static void expect_quiet(struct vb_server *server)
+{
+	struct pollfd fd = { .fd = vb_server_fd(server), .events = POLLIN };
+	struct vb_server_event event;
+	int in_vain = 0;
+
+	do {
+		CHECK_EQ(vb_server_wait(server, 0, &event, NULL), VB_ERR_AGAIN);
+		CHECK(in_vain++ < 1000);
+	} while (poll(&fd, 1, 100) > 0);
+}
+
+/* The child has copies of the descriptors: those of a client that left stay open. */
+static void parent_server(struct side *side)
+{
+	struct vb_server *server = plain_server(side);
+	pid_t child;
+
+	expect_event(server, VB_CLIENT_JOINED);
+	expect_event(server, VB_CLIENT_MESSAGE);
+	child = bear_child();
+	signal_step(side, 0);
+	expect_event(server, VB_CLIENT_LEFT);
+	expect_quiet(server);
+	signal_step(side, 1);
+	echo_until_left(server, 1);
+	nobody_is_left(server);
+	kill(child, SIGKILL);
+	CHECK_EQ(waitpid(child, NULL, 0), child);
+}
+
+static void visiting_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+
+	send_well(ch, "hello", 5);
+	await_step(side, 0);
+	close_well(ch);
+	await_step(side, 1);
+	ch = connect_there(side);
+	for (uint32_t i = 0; i < 10; i++)
+		talk_once(ch, i);
+	close_well(ch);
+}
+
 const struct test server_trouble_tests[] = {
 	{ "server_is_not_disturbed_by_garbage", undisturbed_server, garbage_client },
 	{ "server_is_not_disturbed_by_a_flood", late_server, flooding_client },
 	{ "server_is_not_held_up_by_one_that_takes_nothing", deaf_server, deaf_client },
+	{ "server_with_a_child_forgets_who_has_left", parent_server, visiting_client },
 	{ "server_with_a_small_pool_gets_everything", small_pool_server, small_pool_client },
 	{ NULL },
 };
