@@ -160,7 +160,8 @@ int vb_channel_wait(struct vb_channel *channel, int64_t ticket, struct vb_error 
 /*
  * As their namesakes, but never blocking: VB_ERR_AGAIN means that it is not
  * done yet, call again when the descriptor below is readable (it may wake you
- * for nothing). After the first vb_channel_try_finish nothing can be sent. vb_channel_try_send copies: the buffer is the caller's on return.
+ * for nothing). vb_channel_try_wait tells so whether the buffers of a ticket, of
+ * vb_channel_try_post for instance, are the caller's again. After the first vb_channel_try_finish nothing can be sent. vb_channel_try_send copies: the buffer is the caller's on return.
  * Connecting blocks, for connect_timeout_ms at most: a loop does it in a thread.
  */
 int vb_listener_try_accept(struct vb_listener *listener, struct vb_channel **channel,
@@ -169,6 +170,7 @@ int vb_channel_try_send(struct vb_channel *channel, const void *message, size_t 
 			struct vb_error *err);
 int64_t vb_channel_try_post(struct vb_channel *channel, const struct iovec *pieces, int count,
 			    struct vb_error *err);
+int vb_channel_try_wait(struct vb_channel *channel, int64_t ticket, struct vb_error *err);
 ssize_t vb_channel_try_recv(struct vb_channel *channel, const void **message, struct vb_error *err);
 int vb_channel_try_finish(struct vb_channel *channel, struct vb_error *err);
 

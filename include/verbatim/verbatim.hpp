@@ -230,6 +230,13 @@ public:
 		return detail::checked(ticket, err);
 	}
 
+	bool try_wait(std::int64_t ticket) const
+	{
+		vb_error err;
+
+		return detail::tried(vb_channel_try_wait(channel_, ticket, &err), err);
+	}
+
 	attempt try_recv(std::string_view &message) const
 	{
 		vb_error err;

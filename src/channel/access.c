@@ -33,7 +33,7 @@ unsigned vb__access_done(struct vb_channel *ch, uint64_t id, bool well)
 		a->done++;
 	if (!a->spoiled)
 		__atomic_store_n(&a->done_well, a->done, __ATOMIC_RELEASE);
-	return VB__NEWS_SENT | (well ? 0 : VB__NEWS_STATE);
+	return VB__NEWS_SENT | VB__NEWS_ACCESS | (well ? 0 : VB__NEWS_STATE);
 }
 
 int64_t vb__access_start(struct vb_channel *ch, struct vb__op *op, struct vb_error *err)
@@ -533,8 +533,10 @@ int vb_access_try(struct vb_channel *ch, int64_t handle, struct vb_error *err)
 	vb__channel_lock(ch);
 	rc = check_handle(ch, handle, err);
 	while (rc == 0 && ch->accesses.done < handle && ch->ep->outstanding)
-		if (vb__channel_would_block(ch, VB__NEWS_SENT))
+		if (vb__channel_would_block(ch, VB__NEWS_ACCESS))
 			rc = VB_ERR_AGAIN;
+	if (rc != VB_ERR_AGAIN)
+		vb__loop_looks(ch, VB__NEWS_ACCESS);
 	if (rc == 0 && ch->accesses.done_well < handle)
 		rc = vb__fail_again(err, &ch->failure);
 	vb__channel_unlock(ch);

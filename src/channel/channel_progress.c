@@ -191,7 +191,7 @@ static unsigned on_sent(struct vb_channel *ch, uint64_t id, bool well)
 	if (well)
 		ch->done_well = slot->serial;
 	vb__slot_give_back(&ch->tx, slot);
-	return VB__NEWS_SENT;
+	return VB__NEWS_SENT | VB__NEWS_TICKET;
 }
 
 static struct vb__received received_by(struct vb_channel *ch, const struct vb__completion *c)

@@ -249,12 +249,12 @@ static int send_message(struct vb_channel *ch, const struct message *m, int64_t 
 int vb__channel_wait_ticket(struct vb_channel *ch, int64_t ticket, uint64_t deadline_ns,
 			    struct vb_error *err)
 {
+	unsigned news = deadline_ns == VB__NOT_AT_ALL ? VB__NEWS_TICKET : VB__NEWS_SENT;
 	int rc;
 
 	/* After a failure as well: what is posted comes back flushed. */
 	while (ch->done < ticket && (!ch->failure.code || ch->ep->outstanding)) {
-		rc = vb__channel_await(ch, VB__NEWS_SENT, deadline_ns, "wait for what was sent to",
-				       err);
+		rc = vb__channel_await(ch, news, deadline_ns, "wait for what was sent to", err);
 		if (rc)
 			return rc;
 	}
@@ -331,7 +331,7 @@ int64_t vb_channel_try_post(struct vb_channel *ch, const struct iovec *pieces, i
 	return post_pieces(ch, pieces, count, false, err);
 }
 
-int vb_channel_wait(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
+static int await_ticket(struct vb_channel *ch, int64_t ticket, bool blocking, struct vb_error *err)
 {
 	int rc;
 
@@ -341,7 +341,19 @@ int vb_channel_wait(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
 		rc = vb__fail_invalid(err, "wait", "ticket %lld was never given",
 				      (long long)ticket);
 	else
-		rc = vb__channel_wait_ticket(ch, ticket, vb__channel_patience(ch, true), err);
+		rc = vb__channel_wait_ticket(ch, ticket, vb__channel_patience(ch, blocking), err);
+	if (!blocking && rc != VB_ERR_AGAIN)
+		vb__loop_looks(ch, VB__NEWS_TICKET);
 	vb__channel_unlock(ch);
 	return rc;
+}
+
+int vb_channel_wait(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
+{
+	return await_ticket(ch, ticket, true, err);
+}
+
+int vb_channel_try_wait(struct vb_channel *ch, int64_t ticket, struct vb_error *err)
+{
+	return await_ticket(ch, ticket, false, err);
 }

@@ -21,6 +21,10 @@ enum vb__news {
 	VB__NEWS_SENT = 2,     /* by ourselves: free slots, finished tickets */
 	VB__NEWS_STATE = 4,    /* up, down */
 	VB__NEWS_ROOM = 8,     /* the peer gave credits, confirmed our end, or takes no more */
+
+	/* For event loops, where each call looks for its own: SENT as well. */
+	VB__NEWS_TICKET = 16, /* a message's buffers are free */
+	VB__NEWS_ACCESS = 32, /* an access is done */
 };
 
 /* A received packet: in a slot of the channel's own, or come through the endpoint's pool. */
