@@ -129,8 +129,8 @@ int vb_channel_finish(struct vb_channel *channel, struct vb_error *err);
 
 /*
  * Registers [addr, addr + len): messages from there go out without a copy, but for
- * small ones (2 KiB by vb_channel_send, some hundred bytes by vb_channel_post), which
- * may travel together, and for more pieces than the device takes. vb_channel_send then waits
+ * small ones (some hundred bytes; over libfabric 2 KiB by vb_channel_send, which may travel
+ * together), and for more pieces than the device takes. vb_channel_send then waits
  * until the message has been sent, which makes many of some KiB slower than from other memory,
  * where they are copied; vb_channel_post, below, does not wait. The memory must stay
  * mapped until vb_region_close. A region that lies over another one is VB_ERR_INVALID.

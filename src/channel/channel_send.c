@@ -12,7 +12,7 @@
  */
 #define COPY_MAX (16u << 10)
 
-/* Messages up to this are put together, into packets up to that. */
+/* Where posting is slow, messages up to this are put together, into packets up to that. */
 #define TOGETHER_MAX 2048u
 #define OUTBOX_BYTES (32u << 10)
 
@@ -163,14 +163,16 @@ static bool is_in_regions(const struct vb_channel *ch, const struct message *m)
 	return true;
 }
 
-/* Is it copied although it could go from where it is? */
+/* Is it copied although it could go from where it is? In regions only if it is small: it may be inline, or travel together. */
 static bool is_rather_copied(const struct vb_channel *ch, const struct message *m)
 {
-	if (m->keep)
-		return m->len <= ch->ep->inline_bytes;
-	if (!may_wait(ch, m) || m->len <= TOGETHER_MAX)
+	bool together = !m->keep && ch->ep->caps & VB__CAP_SLOW_POST;
+
+	if (m->len <= (together ? TOGETHER_MAX : ch->ep->inline_bytes))
 		return true;
-	return m->len <= COPY_MAX && !is_in_regions(ch, m);
+	if (m->keep)
+		return false;
+	return !may_wait(ch, m) || (m->len <= COPY_MAX && !is_in_regions(ch, m));
 }
 
 /* Sends the message as a packet of its own. Lent is set if its buffers are still in use. */

@@ -469,14 +469,14 @@ static void zero_copy_server_deep(struct side *side)
 
 /* From a region, with its end outside, and from elsewhere. */
 static const struct lent_case {
-	size_t at, len, copied;
+	size_t at, len, copied_ofi, copied_verbs;
 } lent_cases[] = {
-	{ 0, 2048, 2048 },
-	{ 0, 2049, 0 },
-	{ 0, 16384, 0 },
-	{ 3000, 16384, 0 },
-	{ 20000 - 16383, 16384, 16384 },
-	{ 20000, 16384, 16384 },
+	{ 0, 2048, 2048, 0 }, /* only where posting is slow it may travel together */
+	{ 0, 2049, 0, 0 },
+	{ 0, 16384, 0, 0 },
+	{ 3000, 16384, 0, 0 },
+	{ 20000 - 16383, 16384, 16384, 16384 },
+	{ 20000, 16384, 16384, 16384 },
 };
 
 static void lent_server(struct side *side)
@@ -509,7 +509,8 @@ static void lent_client(struct side *side)
 		CHECK_EQ(vb_channel_send(ch, memory + c->at, c->len, &err), 0);
 		memset(memory + c->at, 0, c->len);
 		vb_channel_counters(ch, &after);
-		CHECK_EQ(after.bytes_copied - before.bytes_copied, c->copied);
+		CHECK_EQ(after.bytes_copied - before.bytes_copied,
+			 strcmp(side->fabric, "ofi") ? c->copied_verbs : c->copied_ofi);
 		before = after;
 	}
 	vb_region_close(region);
