@@ -108,6 +108,7 @@ void vb__stream_on_placed(struct vb_stream *s, const struct vb__stream_word *wor
 	}
 	s->in.received += word->length;
 	want->used = true;
+	vb__stream_on_asked(s, word);
 }
 
 /* ---- The writer ---- */

@@ -40,11 +40,12 @@ static int go_on_reading(struct vb_stream *s, void *arg, struct vb_error *err)
 	return VB_ERR_AGAIN;
 }
 
+/* Only a peer that waits for it is sure to make room for it. */
 static int go_on_answering(struct vb_stream *s, void *arg, struct vb_error *err)
 {
 	(void)arg, (void)err;
 	vb__stream_say_due(s);
-	return s->due & VB__DUE_SYNCED ? VB_ERR_AGAIN : 0;
+	return s->due & VB__DUE_SYNCED && s->in.awaited_at > s->in.answered_at ? VB_ERR_AGAIN : 0;
 }
 
 static ssize_t read_some(struct vb_stream *s, void *data, size_t len, bool blocking,

@@ -72,6 +72,7 @@ static int create(struct vb_channel *ch, const struct vb_stream_options *options
 	s->block_bytes = vb_channel_max_message(ch) - VB__STREAM_WORD;
 	s->direct_bytes = options->direct_bytes ? options->direct_bytes : DIRECT_BYTES;
 	s->spill_bytes = options->spill_bytes ? options->spill_bytes : SPILL_BYTES;
+	s->prompt_sync = options->prompt_sync;
 	s->accepted = accepted;
 	s->log = (struct vb__log){
 		.write = options->connection.log,

@@ -106,6 +106,7 @@ struct vb__incoming {
 	struct vb__want want;
 	bool is_placed;			/* the peer writes large, and so will place it */
 	uint64_t asked_at, answered_at; /* where the peer wanted to know of it; where it was told */
+	uint64_t awaited_at;		/* of those, the last one that it waits for */
 	bool ended;			/* the peer writes no more */
 };
 
@@ -133,6 +134,7 @@ struct vb_stream {
 	size_t block_bytes;
 	uint64_t direct_bytes, spill_bytes;
 	struct vb__kept *kept;
+	bool prompt_sync; /* all data asks beforehand: when a sync does, the peer may be in no call any more */
 	bool accepted; /* so it is this side that makes way when both are in a write */
 	struct vb__log log;
 
@@ -169,6 +171,9 @@ void vb__stream_say_due(struct vb_stream *s);
 
 /* Asks for the part of what waits at the peer, if anything does and nothing is asked for yet. */
 void vb__stream_pull(struct vb_stream *s, uint64_t most);
+
+/* The word has told what was received; it may want to hear when that has been read. */
+void vb__stream_on_asked(struct vb_stream *s, const struct vb__stream_word *word);
 
 /* The peer breaks the protocol: the end of the connection. */
 void vb__stream_violated(struct vb_stream *s, const char *how);

@@ -22,6 +22,14 @@ void vb__stream_violated(struct vb_stream *s, const char *how)
 
 /* ---- Hearing ---- */
 
+void vb__stream_on_asked(struct vb_stream *s, const struct vb__stream_word *word)
+{
+	if (word->asks || word->may_ask)
+		s->in.asked_at = s->in.received;
+	if (word->asks)
+		s->in.awaited_at = s->in.received;
+}
+
 /* True if the loan was kept. */
 static bool on_data(struct vb_stream *s, const struct vb__stream_word *word,
 		    const struct vb__loan *loan)
@@ -33,8 +41,7 @@ static bool on_data(struct vb_stream *s, const struct vb__stream_word *word,
 		return false;
 	}
 	in->received += word->length;
-	if (word->asks)
-		in->asked_at = in->received;
+	vb__stream_on_asked(s, word);
 	if (!word->length || s->closing)
 		return false;
 	vb__arrivals_add(&in->arrivals, loan, word->offset, (size_t)word->length);
@@ -182,7 +189,8 @@ static struct vb__stream_word word_for(const struct vb_stream *s, enum vb__due d
 	case VB__DUE_PLACED:
 		return (struct vb__stream_word){ .kind = VB__STREAM_PLACED,
 						 .offset = s->out.placed_from,
-						 .length = s->out.sent - s->out.placed_from };
+						 .length = s->out.sent - s->out.placed_from,
+						 .may_ask = s->prompt_sync };
 	case VB__DUE_READY:
 		return (struct vb__stream_word){ .kind = VB__STREAM_READY,
 						 .offset = s->out.sent,
@@ -200,7 +208,7 @@ static void note_said(struct vb_stream *s, enum vb__due due)
 		s->in.answered_at = s->in.asked_at;
 	if (due == VB__DUE_READY)
 		s->out.ready_to = s->out.ready_at;
-	if (due == VB__DUE_SYNC)
+	if (due == VB__DUE_SYNC || (due == VB__DUE_PLACED && s->prompt_sync))
 		s->out.asked_at = s->out.sent;
 }
 

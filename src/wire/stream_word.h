@@ -30,6 +30,7 @@ struct vb__stream_word {
 	enum vb__stream_kind kind;
 	bool asks; /* DATA: answer with SYNCED when the last of it has been read */
 	uint64_t offset, length;
+	bool may_ask; /* DATA, PLACED: the same, if that can be at once: it is not waited for yet */
 };
 
 void vb__stream_word_encode(uint8_t to[VB__STREAM_WORD], const struct vb__stream_word *word);

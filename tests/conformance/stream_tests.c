@@ -203,6 +203,59 @@ static void sync_client(struct side *side)
 	close_stream(stream);
 }
 
+/* A reader that has all and then calls the stream no more until the writer's sync is over. */
+static const size_t barrier_sizes[] = { 40,	40,  64u << 10,	 64u << 10,
+					200000, MIB, 130u << 10, 256u << 10 };
+#define BARRIERS (sizeof(barrier_sizes) / sizeof(barrier_sizes[0]))
+
+/* What waits in the writer's block leaves with the sync, or a flush. */
+static bool leaves_by_itself(const struct side *side, size_t len)
+{
+	return len >= 128u << 10 || (len > 16u << 10 && !strcmp(side->fabric, "ofi"));
+}
+
+static void barrier_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, 0);
+
+	for (unsigned i = 0; i < BARRIERS; i++) {
+		read_bytes(stream, 0, barrier_sizes[i], barrier_sizes[i], i);
+		if (i % 2 || leaves_by_itself(side, barrier_sizes[i]))
+			signal_step(side, 0);
+		await_step(side, 1);
+	}
+	expect_end(stream);
+	close_stream(stream);
+}
+
+static struct vb_stream *connect_promptly(struct side *side)
+{
+	struct vb_stream_options options = { .connection = side->options, .prompt_sync = true };
+	struct vb_stream *stream;
+	struct vb_error err;
+
+	if (vb_stream_connect(side->address, port_there(side), &options, &stream, &err) != 0)
+		fail_with(&err, "connect");
+	return stream;
+}
+
+static void barrier_client(struct side *side)
+{
+	struct vb_stream *stream = connect_promptly(side);
+
+	alarm(20);
+	for (unsigned i = 0; i < BARRIERS; i++) {
+		write_bytes(stream, 0, barrier_sizes[i], barrier_sizes[i], i);
+		if (i % 2)
+			CHECK_EQ(vb_stream_flush(stream, NULL), 0);
+		if (i % 2 || leaves_by_itself(side, barrier_sizes[i]))
+			await_step(side, 0);
+		sync_well(stream);
+		signal_step(side, 1);
+	}
+	close_stream(stream);
+}
+
 /* The read that took the bytes goes on to wait for more. */
 static void mid_read_server(struct side *side)
 {
@@ -479,6 +532,8 @@ const struct test stream_tests[] = {
 	{ "stream_round_trip_of_40_bytes_is_one_message_each_way", echo_server, ping_client },
 	{ "stream_puts_small_writes_together", together_server, together_client },
 	{ "stream_sync_waits_until_the_peer_has_read", sync_server, sync_client },
+	{ "stream_prompt_sync_needs_no_further_call_of_the_reader", barrier_server,
+	  barrier_client },
 	{ "stream_sync_is_answered_in_the_middle_of_a_read", mid_read_server, mid_read_client },
 	{ "stream_sync_makes_way_for_what_the_peer_writes", busy_server, syncing_client },
 	{ "stream_both_write_much_before_they_read", both_write_server, both_write_client },

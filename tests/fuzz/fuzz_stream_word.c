@@ -18,13 +18,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	HOLDS(word.kind != VB__STREAM_DATA || word.length == size - VB__STREAM_WORD);
 	HOLDS(word.kind != VB__STREAM_WANT || size == VB__STREAM_TOKEN + VB__STREAM_WORD);
 	HOLDS(!word.asks || word.kind == VB__STREAM_DATA);
+	HOLDS(!word.may_ask || word.kind == VB__STREAM_DATA || word.kind == VB__STREAM_PLACED);
+	HOLDS(!word.asks || !word.may_ask);
 	/* What was understood says the same when it is said again. */
 	copy = malloc(size);
 	HOLDS(copy);
 	memcpy(copy, data, size);
 	vb__stream_word_encode(copy + size - VB__STREAM_WORD, &word);
 	HOLDS(vb__stream_word_decode(&again, copy, size));
-	HOLDS(again.kind == word.kind && again.asks == word.asks);
+	HOLDS(again.kind == word.kind && again.asks == word.asks && again.may_ask == word.may_ask);
 	HOLDS(again.offset == word.offset && again.length == word.length);
 	free(copy);
 	return 0;

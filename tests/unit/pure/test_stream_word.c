@@ -11,11 +11,13 @@ static const struct vb__stream_word samples[] = {
 	{ .kind = VB__STREAM_DATA, .offset = 0x0102030405060708, .length = 40 },
 	{ .kind = VB__STREAM_DATA, .offset = 7, .length = 1, .asks = true },
 	{ .kind = VB__STREAM_DATA, .offset = 7, .asks = true },
+	{ .kind = VB__STREAM_DATA, .offset = 7, .length = 1, .may_ask = true },
 	{ .kind = VB__STREAM_SYNCED, .offset = VB__STREAM_END },
 	{ .kind = VB__STREAM_READY, .offset = 1, .length = VB__STREAM_END - 1 },
 	{ .kind = VB__STREAM_PULL, .offset = 1, .length = 2 },
 	{ .kind = VB__STREAM_WANT, .offset = 1, .length = 2 },
 	{ .kind = VB__STREAM_PLACED, .offset = 1, .length = 2 },
+	{ .kind = VB__STREAM_PLACED, .offset = 1, .length = 2, .may_ask = true },
 	{ .kind = VB__STREAM_BYE, .offset = 1 },
 };
 
@@ -48,6 +50,7 @@ static void words_come_back(void **state)
 		assert_true(vb__stream_word_decode(&got, bytes, len + VB__STREAM_WORD));
 		assert_int_equal(got.kind, samples[i].kind);
 		assert_int_equal(got.asks, samples[i].asks);
+		assert_int_equal(got.may_ask, samples[i].may_ask);
 		assert_int_equal(got.offset, samples[i].offset);
 		assert_int_equal(got.length, samples[i].length);
 	}
