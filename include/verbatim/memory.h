@@ -146,7 +146,8 @@ struct vb_access {
  * Starts the accesses in order and returns the handle of the last one
  * (positive). Local memory must lie in regions, where the fabric wants
  * that, and must not be touched until it is done. Blocks only while as many are
- * under way as fit. If it fails, those before the bad one may have been started.
+ * under way as fit. If it fails, those before the bad one may have been done; they are
+ * over, and so the memory is the caller's again.
  */
 int64_t vb_access_post(struct vb_channel *channel, const struct vb_access *accesses, int count,
 		       struct vb_error *err);

@@ -477,29 +477,39 @@ int64_t vb_access_post(struct vb_channel *ch, const struct vb_access *accesses, 
 	return vb__access_post(ch, accesses, count, false, err);
 }
 
+static void finish_local(struct vb_channel *ch)
+{
+	vb__channel_lock(ch);
+	vb__access_finish(ch, ch->accesses.local, NULL);
+	vb__channel_unlock(ch);
+}
+
 int64_t vb__access_post(struct vb_channel *ch, const struct vb_access *accesses, int count,
 			bool attended, struct vb_error *err)
 {
 	struct checked c;
 	int64_t handle = 0;
-	int rc = 0;
+	bool began = false;
 
 	vb__error_clear(err);
 	if (count < 1 || !accesses)
 		return vb__fail_invalid(err, "access", "nothing is to be posted");
-	for (int i = 0; i < count && rc == 0 && handle >= 0; i++) {
-		rc = look_at(&c, ch, &accesses[i], err);
-		if (rc)
+	for (int i = 0; i < count && handle >= 0; i++) {
+		handle = look_at(&c, ch, &accesses[i], err);
+		if (handle)
 			break;
 		vb__channel_lock(ch);
-		rc = gather(&c, ch, false, err);
-		if (rc == 0 && !attended)
-			rc = announce(ch, err);
-		if (rc == 0)
+		handle = gather(&c, ch, false, err);
+		if (handle == 0 && !attended)
+			handle = announce(ch, err);
+		began |= handle == 0;
+		if (handle == 0)
 			handle = start(ch, &c, err);
 		vb__channel_unlock(ch);
 	}
-	return rc ? rc : handle;
+	if (handle < 0 && began)
+		finish_local(ch); /* nobody else knows of what is under way */
+	return handle;
 }
 
 static int check_handle(const struct vb_channel *ch, int64_t handle, struct vb_error *err)

@@ -187,6 +187,7 @@ static void loop_client(struct side *side)
 
 #define POSTED 150u
 #define PIECE 700u
+#define BATCH_BYTES (8u << 20)
 
 static void posted_server(struct side *side)
 {
@@ -245,6 +246,42 @@ static void posted_client(struct side *side)
 	for (unsigned i = 0; i < POSTED; i++)
 		CHECK(is_filled(data + i * PIECE, PIECE, i));
 	CHECK_EQ(vb_access_wait(ch, handle + 1, &err), VB_ERR_INVALID);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+/* A batch that fails leaves nothing under way: what is put is what was there when it was posted. */
+static void bad_batch_server(struct side *side)
+{
+	struct vb_channel *ch = serve_one(side);
+	struct vb_region *region = alloc_well(ch, BATCH_BYTES);
+
+	grant_and_tell(ch, region, 0, BATCH_BYTES, ALL_BUT_ATOMIC);
+	CHECK_EQ(notice_well(ch), 1);
+	CHECK(is_filled(vb_region_addr(region), BATCH_BYTES, 1));
+	expect_eof(ch);
+	vb_region_close(region);
+	close_well(ch);
+}
+
+static void bad_batch_client(struct side *side)
+{
+	struct vb_channel *ch = connect_there(side);
+	struct vb_token token = token_well(ch);
+	struct vb_region *region = alloc_well(ch, BATCH_BYTES);
+	uint8_t *data = vb_region_addr(region);
+	struct iovec piece = { data, BATCH_BYTES };
+	struct vb_access good = { .kind = VB_PUT, .token = &token, .pieces = &piece, .count = 1 };
+	struct vb_access accesses[2] = { good, good };
+	struct vb_error err;
+
+	accesses[1].offset = 1; /* beyond what was granted */
+	fill(data, BATCH_BYTES, 1);
+	CHECK_EQ(vb_access_post(ch, accesses, 2, &err), VB_ERR_REMOTE_ACCESS);
+	memset(data, 0, BATCH_BYTES);
+	CHECK_EQ(err.code, VB_ERR_REMOTE_ACCESS);
+	if (vb_put_notify(ch, &token, 0, NULL, 0, 1, &err) != 0)
+		fail_with(&err, "notify");
 	vb_region_close(region);
 	close_well(ch);
 }
@@ -430,6 +467,7 @@ const struct test memory_tests[] = {
 	{ "notices_come_behind_their_bytes_and_in_order", notices_server, notices_client },
 	{ "notices_and_handles_work_in_event_loops", loop_server, loop_client },
 	{ "posted_accesses_are_done_in_order", posted_server, posted_client },
+	{ "posted_accesses_that_fail_leave_none_under_way", bad_batch_server, bad_batch_client },
 	{ "local_memory_in_no_region_is_registered_for_the_call", lending_server,
 	  unregistered_client },
 	{ "constants_can_be_put", constant_server, constant_client },
