@@ -169,6 +169,7 @@ static void fill_bind(struct ibv_send_wr *wr, const struct vb__op *op)
 
 	window->base.remote_key = ibv_inc_rkey(window->mw->rkey);
 	wr->num_sge = 0;
+	wr->imm_data = 0; /* Soft-RoCE refuses any other */
 	wr->bind_mw.mw = window->mw;
 	wr->bind_mw.rkey = (uint32_t)window->base.remote_key;
 	wr->bind_mw.bind_info = (struct ibv_mw_bind_info){
