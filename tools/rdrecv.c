@@ -24,6 +24,7 @@ static int feed_command(struct vb_session *session, char *const *argv, struct ou
 	};
 	int result;
 
+	command_bury_orphans(); /* of the transfer before */
 	command_start(&command, argv, COMMAND_FEED, NULL, &start_err);
 	output.fd = command.to;
 	snprintf(name, sizeof(name), "the input of \"%s\"", command.name);

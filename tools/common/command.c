@@ -158,6 +158,12 @@ static int spawn(struct command *command, char *const *argv, const struct spawn_
 	return errnum;
 }
 
+void command_bury_orphans(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
 int command_start(struct command *command, char *const *argv, unsigned roles, const char *name,
 		  struct vb_error *err)
 {

@@ -37,6 +37,12 @@ int command_start(struct command *command, char *const *argv, unsigned roles, co
 		  struct vb_error *err);
 
 /*
+ * What commands have left behind is ours, to be waited for; this does so for all that has ended. Not for a process
+ * that still needs to know of a child how it ended.
+ */
+void command_bury_orphans(void);
+
+/*
  * vb_at_end_fns, of one that we read and of one that we feed: after the last byte they wait for its
  * end. VB_ERR_IO unless it exits with 0, VB_ERR_INTERRUPTED if the transfer is given up meanwhile.
  */
