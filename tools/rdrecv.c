@@ -94,7 +94,7 @@ static void say_where(const struct vb_door *door, const struct arguments *a)
 
 /*
  * Can another transfer do any better? Not after the wait has failed or an interrupt was told, or on a pipe
- * that nobody reads. An interrupt that came right behind a transfer ends the next wait at once: that tells it.
+ * that nobody reads. But an interrupt that came right behind a transfer ends the next wait at once: that tells it.
  */
 static bool can_go_on(const struct arguments *a, const struct outcome *outcome)
 {
@@ -103,7 +103,8 @@ static bool can_go_on(const struct arguments *a, const struct outcome *outcome)
 	if (!a->keep_listening || outcome->phase == PHASE_WAIT ||
 	    (outcome->err.code == VB_ERR_INTERRUPTED && interrupt_seen()))
 		return false;
-	return a->file || a->command || poll(&out, 1, 0) <= 0 || !(out.revents & POLLERR);
+	return interrupt_seen() || a->file || a->command || poll(&out, 1, 0) <= 0 ||
+	       !(out.revents & POLLERR);
 }
 
 static int serve(const struct arguments *a, struct key *key, struct progress *progress,
