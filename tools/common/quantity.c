@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -76,6 +77,7 @@ static const char *fraction_part(const char *text, uint64_t *millionths)
 static int amount(const char *text, const struct unit *units, size_t count, uint64_t *result)
 {
 	uint64_t value = 0, millionths = 0;
+	bool is_zero = !strpbrk(text, "123456789");
 
 	text = whole_part(text, &value);
 	if (text)
@@ -85,6 +87,9 @@ static int amount(const char *text, const struct unit *units, size_t count, uint
 			continue;
 		if (__builtin_mul_overflow(value, units[i].factor, &value) ||
 		    __builtin_add_overflow(value, millionths * units[i].factor / FRACTION, &value))
+			return -1;
+		/* Mostly 0 means something else than very little. */
+		if (!value && !is_zero)
 			return -1;
 		*result = value;
 		return 0;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * These return 0, or -1 if the text is not wholly such an amount or does not fit.
+ * These return 0, or -1 if the text is not wholly such an amount, does not fit, or is less than 1 but not 0.
  * Sizes: "4096", "64K", "1.5M", "2GiB" are powers of 1024, "64KB" of 1000.
  */
 int quantity_size(const char *text, uint64_t *bytes);

@@ -11,6 +11,7 @@ static void sizes_are_understood(void **state)
 		uint64_t bytes;
 	} cases[] = {
 		{ "0", 0 },
+		{ "0.0K", 0 },
 		{ "4096", 4096 },
 		{ "4096B", 4096 },
 		{ "64K", 65536 },
@@ -49,6 +50,7 @@ static void what_is_no_size_is_refused(void **state)
 		"1KK",	     "1 GB",
 		"1\n",	     "18446744073709551616",
 		"16777216T", "99999999999999999999G",
+		"0.5",	     "0.0000001G",
 	};
 	uint64_t bytes;
 
@@ -73,6 +75,7 @@ static void times_are_understood_or_refused(void **state)
 	assert_int_equal(quantity_time("1.5h", &ms), 0);
 	assert_int_equal(ms, 5400000);
 	assert_int_equal(quantity_time("soon", &ms), -1);
+	assert_int_equal(quantity_time("0.0001", &ms), -1);
 	assert_int_equal(quantity_time("1d", &ms), -1);
 	assert_int_equal(quantity_time("-1", &ms), -1);
 }
