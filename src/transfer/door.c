@@ -46,6 +46,11 @@ int vb_door_open(const char *host, const char *port, const struct vb_transfer_op
 		rc = vb__plan_secret(&d->plan, options, err);
 	if (rc == 0)
 		rc = vb__listener_open(host, port, &d->plan.connection, &d->listener, err);
+	/* Name servers are not to be hurried, and may have been waited for in vain. */
+	if (rc == VB_ERR_RESOLVE && vb__plan_stopped(&d->plan)) {
+		vb__error_clear(err);
+		rc = vb__fail_stopped(err);
+	}
 	if (rc) {
 		vb_door_close(d);
 		return rc;

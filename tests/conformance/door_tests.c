@@ -441,6 +441,23 @@ static void stopped_in_vain_client(struct side *side)
 	close_stopper(&stopper);
 }
 
+/* As by a name server that is slow and does not know it. */
+static void stopped_while_looking_up_server(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct stopper stopper;
+	struct vb_door *door;
+	struct vb_error err;
+
+	open_stopper(&stopper, side);
+	CHECK_EQ(vb_door_open("no..name", "0", &options, &door, &err), VB_ERR_RESOLVE);
+	options.stop_fd = stopper.fd;
+	stop_now(&stopper);
+	CHECK_EQ(vb_door_open("no..name", "0", &options, &door, &err), VB_ERR_INTERRUPTED);
+	is_told(&err, VB_ERR_INTERRUPTED, "interrupted");
+	close_stopper(&stopper);
+}
+
 static void busy_server(struct side *side)
 {
 	struct vb_transfer_options options = transferring(side);
@@ -535,6 +552,7 @@ const struct test door_tests[] = {
 	{ "waiting_for_nobody_ends_in_time", unvisited_server, nobody },
 	{ "coming_to_no_door_tells_what_to_do", nobody, in_vain_client },
 	{ "coming_to_no_door_can_be_stopped", nobody, stopped_in_vain_client },
+	{ "stop_goes_before_a_name_that_was_not_found", stopped_while_looking_up_server, nobody },
 	{ "door_serves_one_after_another", busy_server, returning_client },
 	{ "options_out_of_range_are_told_by_name", nobody, options_client },
 	{ NULL },
