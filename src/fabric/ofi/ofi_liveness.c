@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,17 +35,30 @@ static void set(const struct ofi_ep *ep, int level, int option, int value)
 		 "a dead host may be noticed late");
 }
 
+/* How often the kernel repeats what is not acknowledged, as it was when first asked. -1: it does not tell. */
+static int retries(void)
+{
+	static atomic_int known = -2;
+	int count = atomic_load(&known);
+	FILE *f = count == -2 ? fopen("/proc/sys/net/ipv4/tcp_retries2", "re") : NULL;
+
+	if (count != -2)
+		return count;
+	if (!f || fscanf(f, "%d", &count) != 1)
+		count = -1;
+	if (f)
+		fclose(f);
+	atomic_store(&known, count);
+	return count;
+}
+
 /* What goes unanswered is asked again often enough; not if that might end the connection too early. */
 static void limit_pause(const struct ofi_ep *ep)
 {
-	FILE *f = fopen("/proc/sys/net/ipv4/tcp_retries2", "re");
-	unsigned retries;
-	uint32_t pause_ms = 0;
+	int count = retries();
+	uint32_t pause_ms = count < 0 ? 0
+				      : ofi_patience_pause_ms(ep->peer_timeout_ms, (unsigned)count);
 
-	if (f && fscanf(f, "%u", &retries) == 1)
-		pause_ms = ofi_patience_pause_ms(ep->peer_timeout_ms, retries);
-	if (f)
-		fclose(f);
 	if (pause_ms)
 		set(ep, IPPROTO_TCP, TCP_RTO_MAX_MS, (int)pause_ms);
 }
