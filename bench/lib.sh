@@ -34,6 +34,10 @@ rstream_bw() {
 	awk -v g="${result:-0}" 'BEGIN {printf "%.1f\n", g * 125}'
 }
 
+rstream_sizes='65536 1600
+262144 600
+1048576 200'	# bytes, and how many
+
 # rsockets turn in loops before they sleep (polling_time). On one CPU that might be why they are slow there: `asleep` they do not.
 rstream_asleep() {
 	local file=/etc/rdma/rsocket/polling_time rc=0
@@ -52,11 +56,7 @@ bench_lib_one_cpu_inside() {
 			-- "rstream" rstream_bw "$size" "$count"
 		contest "$size B writes and reads, one CPU" MB/s higher 1.3 "$stream" bw "$a" verbs size="$size" count="$count" \
 			-- "rstream, asleep" rstream_asleep "$size" "$count"
-	done <<- SIZES
-	65536 1600
-	262144 600
-	1048576 200
-	SIZES
+	done <<< "$rstream_sizes"
 }
 
 # With two CPUs the driver does all work of a connection on one of them, and everybody waits for it.
@@ -69,11 +69,7 @@ bench_lib_verbs_inside() {
 		# How much more than rstream is to be had at all, by whatever moves the bytes
 		contest "$size B, bare RDMA writes: ib_write_bw" MB/s higher - write_bw -Q 1 -n "$count" -s "$size" -t 16 \
 			-- "rstream" rstream_bw "$size" "$count"
-	done <<- SIZES
-	65536 1600
-	262144 600
-	1048576 200
-	SIZES
+	done <<< "$rstream_sizes"
 }
 
 bench_lib_counted_inside() {

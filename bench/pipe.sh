@@ -305,8 +305,8 @@ send_bw_between() {
 
 bench_pipe_between() {
 	local guest
-	VB_VM_RUN=$(mktemp -d /tmp/vb-pair.XXXXXX)
-	export VB_VM_RUN
+	pair_run=$(mktemp -d)
+	local -x VB_VM_RUN=$pair_run
 	"$vm" pair start --rdma rxe --mem 3072 || return
 	for guest in 1 2; do
 		"$vm" ssh $guest "uname -r; nproc; sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1" >> "$work/guests"
@@ -317,7 +317,7 @@ bench_pipe_between() {
 	contest "file into file, the sender's whole run" MB/s higher 1.5 ours_between -- rcopy rcopy_between
 	contest "file into /dev/null, while data flows" MB/s higher - ours_flowing_between -- "ib_send_bw -e" send_bw_between
 	"$vm" pair stop
-	unset VB_VM_RUN
+	pair_run=''
 }
 # Half of the memory is for files, which are there twice.
 bench_pipe_verbs() {
