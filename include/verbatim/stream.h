@@ -29,7 +29,6 @@
 #ifndef VERBATIM_STREAM_H
 #define VERBATIM_STREAM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -62,14 +61,6 @@ struct vb_stream_options {
 	 * somebody reads: there is a warning in the log then, once. 1 GiB.
 	 */
 	uint64_t spill_bytes;
-
-	/*
-	 * For who waits in vb_stream_sync for a peer that may be in no call on the stream
-	 * any more when it has read everything: all that leaves asks beforehand, and each read
-	 * of the peer's that has taken what came answers, which costs a message back.
-	 * A peer that has filled all the room here with what nobody reads answers with its next call.
-	 */
-	bool prompt_sync;
 };
 
 /* Starts to listen, as vb_listener_open does. */
@@ -96,10 +87,7 @@ int vb_stream_write(struct vb_stream *stream, const void *data, size_t len, stru
 
 /*
  * Returns when the peer's application has read everything that was written so
- * far. The peer's library answers while somebody is in a call on that stream: if the
- * bytes had left before the sync, as large writes do, it may take until the peer's
- * next call there. So it is no barrier for two who go on elsewhere, unless with
- * prompt_sync, or the peer writes a byte when it has read.
+ * far, whether or not it makes any further call on that stream.
  */
 int vb_stream_sync(struct vb_stream *stream, struct vb_error *err);
 

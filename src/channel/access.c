@@ -519,13 +519,18 @@ static int check_handle(const struct vb_channel *ch, int64_t handle, struct vb_e
 	return vb__fail_invalid(err, "wait", "handle %lld was never given", (long long)handle);
 }
 
+bool vb__access_is_done(const struct vb_channel *ch, int64_t handle)
+{
+	return handle <= __atomic_load_n(&ch->accesses.done_well, __ATOMIC_ACQUIRE);
+}
+
 int vb_access_wait(struct vb_channel *ch, int64_t handle, struct vb_error *err)
 {
 	int rc;
 
 	vb__error_clear(err);
 	/* Of many under way most are known to be over before they are asked about: no lock for these. */
-	if (handle > 0 && handle <= __atomic_load_n(&ch->accesses.done_well, __ATOMIC_ACQUIRE))
+	if (handle > 0 && vb__access_is_done(ch, handle))
 		return 0;
 	vb__channel_lock(ch);
 	rc = check_handle(ch, handle, err);

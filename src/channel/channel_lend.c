@@ -210,6 +210,18 @@ bool vb__channel_tend(struct vb_channel *ch)
 	return busy;
 }
 
+void vb__channel_listen(struct vb_channel *ch)
+{
+	vb__channel_lock(ch);
+	vb__channel_progress(ch);
+	vb__channel_unlock(ch);
+}
+
+bool vb__channel_is_attended(const struct vb_channel *ch)
+{
+	return ch->ep->caps & VB__CAP_ATTENDED;
+}
+
 void vb__channel_stop_spinning(struct vb_channel *ch)
 {
 	vb__channel_lock(ch);

@@ -394,6 +394,7 @@ static void wait_for(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)
 	if (news != VB__NEWS_STATE && is_far(ch, deadline_ns) && spin(ch))
 		return;
 	if (ch->sleeper_for) {
+		vb__flusher_make_room(ch);
 		if (news & ~ch->sleeper_for & VB__NEWS_SENT)
 			vb__ep_wake(ch->ep); /* it must be armed for more */
 		ch->waiting++;

@@ -78,8 +78,11 @@ struct vb__flusher {
 	pthread_t thread;
 	pthread_cond_t wanted;
 	bool running, idle, stop;
-	bool attends;		/* to the peer's accesses, all the time */
-	bool stands_in, in_use; /* for our own, while nobody else polls; were there any lately? */
+	bool attends;		 /* to the peer's accesses, all the time */
+	bool stands_in, in_use;	 /* to others, while nobody else polls; did somebody lately? */
+	bool sleeps;		 /* standing in */
+	void (*look)(void *arg); /* or NULL: for who has to look at what came then */
+	void *look_arg;
 };
 
 /* Accesses to the peer's memory that are under way. Handles count them. */
@@ -317,10 +320,11 @@ void vb__inbox_empty(struct vb_channel *ch);
 void vb__outbox_push(struct vb_channel *ch);
 
 /* ---- flusher.c ---- */
-int vb__flusher_ready(struct vb_channel *ch);	 /* lock held; starts it, or returns an errno */
-void vb__flusher_wake(struct vb_channel *ch);	 /* lock held */
-int vb__flusher_attend(struct vb_channel *ch);	 /* lock held; from now on, or an errno */
-int vb__flusher_stand_in(struct vb_channel *ch); /* lock held; with each access, or an errno */
-void vb__flusher_stop(struct vb_channel *ch);	 /* lock not held */
+int vb__flusher_ready(struct vb_channel *ch);	   /* lock held; starts it, or returns an errno */
+void vb__flusher_wake(struct vb_channel *ch);	   /* lock held */
+int vb__flusher_attend(struct vb_channel *ch);	   /* lock held; from now on, or an errno */
+int vb__flusher_stand_in(struct vb_channel *ch);   /* lock held; with each access, or an errno */
+void vb__flusher_make_room(struct vb_channel *ch); /* lock held; who waits now sleeps itself */
+void vb__flusher_stop(struct vb_channel *ch);	   /* lock not held */
 
 #endif

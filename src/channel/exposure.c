@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that the peer may write until it is covered again: registered once, for
+ * Memory that the peer may use until it is covered again: registered once, for
  * a call or for longer. A region and a grant in it would be registered twice where
  * there are no memory windows, and wait for all that was posted.
  */
@@ -8,23 +8,24 @@
 #include "channel/inside.h"
 #include "wire/token.h"
 
-int vb__channel_expose(struct vb_channel *ch, void *addr, size_t len, struct vb__mr **mr,
-		       struct vb_error *err)
+int vb__channel_expose(struct vb_channel *ch, void *addr, size_t len, unsigned right,
+		       struct vb__mr **mr, struct vb_error *err)
 {
+	unsigned access = right == VB_RIGHT_READ ? VB__ACCESS_REMOTE_READ : VB__ACCESS_REMOTE_WRITE;
 	int rc;
 
 	vb__channel_lock(ch);
 	rc = ch->failure.code ? vb__fail_again(err, &ch->failure)
-			      : vb__mr_open(ch->ep, addr, len, VB__ACCESS_REMOTE_WRITE, mr, err);
+			      : vb__mr_open(ch->ep, addr, len, access, mr, err);
 	vb__channel_unlock(ch);
 	return rc;
 }
 
-void vb__exposure_token(const struct vb__mr *mr, const void *addr, size_t len,
+void vb__exposure_token(const struct vb__mr *mr, const void *addr, size_t len, unsigned right,
 			struct vb_token *token)
 {
 	struct vb__token_fields fields = {
-		.rights = VB_RIGHT_WRITE,
+		.rights = right,
 		.addr = mr->remote_addr + (uint64_t)((const uint8_t *)addr - (uint8_t *)mr->addr),
 		.key = mr->remote_key,
 		.len = len,

@@ -4,21 +4,22 @@
  * earlier ones are under way. The application may go away to do something
  * else just then; this thread sees to it that nothing stays behind. And where
  * accesses to memory need somebody who polls, at both ends, it is the one: for
- * the peer's all the time, for our own while nobody else does. It exists only in
- * channels that have put messages together, granted memory or accessed some.
+ * the peer's all the time, for our own and a stream's while nobody else does. It exists only in
+ * channels that have put messages together, granted memory or accessed some, and under streams that were read from.
  */
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "channel/channel_state.h"
+#include "channel/inside.h"
 #include "core/condition.h"
 
 /* How long a message that is not alone may wait for company. */
 #define PATIENCE_NS 50000
 
 /* Who goes on accessing memory polls by itself, and would only be disturbed. */
-#define STEP_BACK_MS 10u
+#define STEP_BACK_MS 2u
 
 static void wait_for_room(struct vb_channel *ch)
 {
@@ -37,6 +38,20 @@ static void be_idle(struct vb_channel *ch, uint64_t until_ns)
 	ch->flusher.idle = false;
 }
 
+static void sleep_for_others(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+
+	f->sleeps = !f->attends;
+	vb__channel_wait(ch, f->look ? VB__NEWS_RECEIVED : 0);
+	f->sleeps = false;
+	if (!f->look || f->in_use || !ch->inbox.count)
+		return;
+	vb__channel_unlock(ch);
+	f->look(f->look_arg);
+	vb__channel_lock(ch);
+}
+
 /* There is nothing to be sent. */
 static void look_after_accesses(struct vb_channel *ch)
 {
@@ -49,7 +64,7 @@ static void look_after_accesses(struct vb_channel *ch)
 	else if (!f->attends && in_use)
 		be_idle(ch, vb__now_ns() + vb__ms(STEP_BACK_MS));
 	else
-		vb__channel_wait(ch, 0);
+		sleep_for_others(ch);
 }
 
 static void *flush(void *arg)
@@ -135,6 +150,31 @@ int vb__flusher_stand_in(struct vb_channel *ch)
 		vb__flusher_wake(ch);
 	}
 	return 0;
+}
+
+void vb__flusher_make_room(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+
+	if (!f->sleeps || f->in_use)
+		return;
+	f->in_use = true;
+	vb__ep_wake(ch->ep);
+}
+
+void vb__channel_appoint(struct vb_channel *ch, void (*look)(void *arg), void *arg)
+{
+	vb__channel_lock(ch);
+	ch->flusher.look = look;
+	ch->flusher.look_arg = arg;
+	vb__channel_unlock(ch);
+}
+
+void vb__channel_leave(struct vb_channel *ch)
+{
+	vb__channel_lock(ch);
+	vb__flusher_stand_in(ch);
+	vb__channel_unlock(ch);
 }
 
 void vb__flusher_stop(struct vb_channel *ch)

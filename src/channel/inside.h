@@ -100,11 +100,29 @@ int vb__region_open_source(struct vb_channel *channel, const void *addr, size_t 
 int64_t vb__access_post(struct vb_channel *channel, const struct vb_access *accesses, int count,
 			bool attended, struct vb_error *err);
 
-/* Lets the peer write this memory, by tokens for parts of it, until it is covered. Here, too, somebody must be inside a call. */
+/* It is over, and went well. */
+bool vb__access_is_done(const struct vb_channel *channel, int64_t handle);
+
+/* Memory is accessed only while somebody polls, at both ends. */
+bool vb__channel_is_attended(const struct vb_channel *channel);
+
+/*
+ * For such a channel: `look` is called when something has come while nobody was inside a call for some
+ * milliseconds, by a thread of the channel, without locks. Only after the first vb__channel_leave.
+ */
+void vb__channel_appoint(struct vb_channel *channel, void (*look)(void *arg), void *arg);
+
+/* At the end of a call: that thread may be needed from now on. */
+void vb__channel_leave(struct vb_channel *channel);
+
+/* Takes in what has come, without waiting for anything. */
+void vb__channel_listen(struct vb_channel *channel);
+
+/* Gives the peer the right, VB_RIGHT_READ or _WRITE, by tokens for parts of this memory, until it is covered. Here, too, somebody must be inside a call. */
 struct vb__mr;
-int vb__channel_expose(struct vb_channel *channel, void *addr, size_t len, struct vb__mr **mr,
-		       struct vb_error *err);
-void vb__exposure_token(const struct vb__mr *mr, const void *addr, size_t len,
+int vb__channel_expose(struct vb_channel *channel, void *addr, size_t len, unsigned right,
+		       struct vb__mr **mr, struct vb_error *err);
+void vb__exposure_token(const struct vb__mr *mr, const void *addr, size_t len, unsigned right,
 			struct vb_token *token);
 void vb__channel_cover(struct vb_channel *channel, struct vb__mr *mr);
 

@@ -43,19 +43,20 @@ static int expose_kept(struct vb_stream *s, struct vb__kept *kept, uint8_t *data
 	if (kept->exposed)
 		s->counters.registrations_saved++;
 	else
-		rc = vb__channel_expose(s->channel, kept->addr, kept->len, &kept->exposed, NULL);
+		rc = vb__channel_expose(s->channel, kept->addr, kept->len, VB_RIGHT_WRITE,
+					&kept->exposed, NULL);
 	if (rc == 0)
-		vb__exposure_token(kept->exposed, data, len, &s->in.want.token);
+		vb__exposure_token(kept->exposed, data, len, VB_RIGHT_WRITE, &s->in.want.token);
 	return rc;
 }
 
 static int expose(struct vb_stream *s, uint8_t *data, size_t len)
 {
 	struct vb__want *want = &s->in.want;
-	int rc = vb__channel_expose(s->channel, data, len, &want->exposed, NULL);
+	int rc = vb__channel_expose(s->channel, data, len, VB_RIGHT_WRITE, &want->exposed, NULL);
 
 	if (rc == 0)
-		vb__exposure_token(want->exposed, data, len, &want->token);
+		vb__exposure_token(want->exposed, data, len, VB_RIGHT_WRITE, &want->token);
 	return rc;
 }
 
@@ -108,7 +109,6 @@ void vb__stream_on_placed(struct vb_stream *s, const struct vb__stream_word *wor
 	}
 	s->in.received += word->length;
 	want->used = true;
-	vb__stream_on_asked(s, word);
 }
 
 /* ---- The writer ---- */

@@ -40,12 +40,40 @@ static int go_on_reading(struct vb_stream *s, void *arg, struct vb_error *err)
 	return VB_ERR_AGAIN;
 }
 
-/* Only a peer that waits for it is sure to make room for it. */
-static int go_on_answering(struct vb_stream *s, void *arg, struct vb_error *err)
+struct leaving {
+	bool blocking, listened;
+};
+
+/* All that has come was read, and the peer will not be told of it anyway. */
+static bool may_be_asked(const struct vb_stream *s)
 {
-	(void)arg, (void)err;
+	return s->in.consumed == s->in.received && s->in.asked_at < s->in.consumed;
+}
+
+/* What was read stands in the ledger. Who asked before that could see it is waiting for an answer. */
+static int go_on_leaving(struct vb_stream *s, void *arg, struct vb_error *err)
+{
+	struct leaving *l = arg;
+
+	(void)err;
+	if (!l->listened && s->ledger.region && may_be_asked(s)) {
+		vb__channel_listen(s->channel);
+		l->listened = true;
+		return VB_ERR_AGAIN; /* to look at it */
+	}
+	if (l->listened)
+		s->in.settled = s->in.consumed;
 	vb__stream_say_due(s);
-	return s->due & VB__DUE_SYNCED && s->in.awaited_at > s->in.answered_at ? VB_ERR_AGAIN : 0;
+	return l->blocking && s->due & VB__DUE_SYNCED ? VB_ERR_AGAIN : 0;
+}
+
+/* For the peer to hear of while nobody is in a call here: it looks it up, or a thread is there to tell. */
+static void note_read(struct vb_stream *s)
+{
+	if (s->ledger.region)
+		vb__ledger_note(s);
+	else
+		vb__channel_leave(s->channel);
 }
 
 static ssize_t read_some(struct vb_stream *s, void *data, size_t len, bool blocking,
@@ -53,6 +81,7 @@ static ssize_t read_some(struct vb_stream *s, void *data, size_t len, bool block
 {
 	struct vb__call call = { .wish = VB__WISH_READ, .blocking = blocking };
 	struct reading r = { .call = &call, .data = data, .len = len };
+	struct leaving l = { .blocking = blocking };
 	int rc;
 
 	vb__error_clear(err);
@@ -68,10 +97,10 @@ static ssize_t read_some(struct vb_stream *s, void *data, size_t len, bool block
 	}
 	rc = vb__stream_until(s, &call, go_on_reading, &r, err);
 	vb__stream_unwant(s);
-	if (rc == 0 && blocking)
-		vb__stream_until(s, &call, go_on_answering, NULL, NULL);
-	else if (rc == 0)
-		vb__stream_say_due(s);
+	if (rc == 0) {
+		note_read(s);
+		vb__stream_until(s, &call, go_on_leaving, &l, NULL);
+	}
 	s->reading = false;
 	if (s->awaiting)
 		vb__channel_poke(s->channel); /* it may be its turn to make way */

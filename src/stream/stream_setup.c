@@ -57,6 +57,23 @@ static void destroy(struct vb_stream *s)
 	free(s);
 }
 
+/* What the peer's sync needs while nobody is in a call here. */
+static int open_syncs(struct vb_stream *s, struct vb_error *err)
+{
+	int rc = 0;
+
+	if (vb__channel_is_attended(s->channel))
+		vb__channel_appoint(s->channel, vb__stream_look, s);
+	else
+		rc = vb__ledger_open(s, err);
+	if (rc && vb__channel_check_open(s->channel, NULL) != 0) {
+		vb__error_clear(
+			err); /* the peer is gone already: whoever reads will hear of that */
+		rc = 0;
+	}
+	return rc;
+}
+
 /* Takes the channel over, also on failure. */
 static int create(struct vb_channel *ch, const struct vb_stream_options *options, bool accepted,
 		  struct vb_stream **stream, struct vb_error *err)
@@ -72,24 +89,25 @@ static int create(struct vb_channel *ch, const struct vb_stream_options *options
 	s->block_bytes = vb_channel_max_message(ch) - VB__STREAM_WORD;
 	s->direct_bytes = options->direct_bytes ? options->direct_bytes : DIRECT_BYTES;
 	s->spill_bytes = options->spill_bytes ? options->spill_bytes : SPILL_BYTES;
-	s->prompt_sync = options->prompt_sync;
 	s->accepted = accepted;
 	s->log = (struct vb__log){
 		.write = options->connection.log,
 		.arg = options->connection.log_arg,
 		.level = options->connection.log_level,
 	};
-	s->registered_before = vb__channel_registrations(ch);
 	s->in.spill.last = &s->in.spill.first;
 	pthread_mutex_init(&s->lock, NULL);
 	rc = check_channel(ch, err);
 	if (rc == 0)
 		rc = vb__arrivals_open(&s->in.arrivals, vb_channel_depth(ch), err);
+	if (rc == 0)
+		rc = open_syncs(s, err);
 	if (rc) {
 		vb_channel_abort(ch);
 		destroy(s);
 		return rc;
 	}
+	s->registered_before = vb__channel_registrations(ch);
 	*stream = s;
 	return 0;
 }

@@ -27,14 +27,15 @@
 
 /* Words that are to be said as soon as there is room for them. */
 enum vb__due {
-	VB__DUE_BYE = 1,
-	VB__DUE_SYNCED = 2,
-	VB__DUE_PULL = 4,
-	VB__DUE_WANT = 8,
-	VB__DUE_PLACED = 16,
-	VB__DUE_READY = 32,
-	VB__DUE_SYNC = 64,
-	VB__DUE_FLUSH = 128, /* the open block */
+	VB__DUE_LEDGER = 1, /* where to look up how far was read */
+	VB__DUE_BYE = 2,
+	VB__DUE_SYNCED = 4,
+	VB__DUE_PULL = 8,
+	VB__DUE_WANT = 16,
+	VB__DUE_PLACED = 32,
+	VB__DUE_READY = 64,
+	VB__DUE_SYNC = 128,
+	VB__DUE_FLUSH = 256, /* the open block */
 };
 
 /* What an event loop was told to wait for. */
@@ -96,6 +97,15 @@ struct vb__target {
 	struct vb_token token;
 };
 
+/* Where each side can look up how far the other one has read. */
+struct vb__ledger {
+	struct vb_region *region;
+	struct vb_token ours, theirs;
+	bool known;   /* theirs was told */
+	bool due;     /* it has to be looked up, behind the question that has left */
+	int64_t look; /* the access that does; 0: none is under way */
+};
+
 struct vb__incoming {
 	struct vb__spill spill; /* read first */
 	struct vb__arrivals arrivals;
@@ -106,7 +116,7 @@ struct vb__incoming {
 	struct vb__want want;
 	bool is_placed;			/* the peer writes large, and so will place it */
 	uint64_t asked_at, answered_at; /* where the peer wanted to know of it; where it was told */
-	uint64_t awaited_at;		/* of those, the last one that it waits for */
+	uint64_t settled;		/* about that the ledger tells whoever asks from now on */
 	bool ended;			/* the peer writes no more */
 };
 
@@ -124,7 +134,7 @@ struct vb__outgoing {
 	uint64_t ready_to; /* we have said that bytes up to here wait */
 	uint64_t ready_at; /* up to where this will have to be said */
 	uint64_t pulled_to;
-	uint64_t asked_at, synced_to;
+	uint64_t asked_at, answered_to, synced_to;
 	bool peer_left; /* it reads no more */
 	uint64_t peer_read;
 };
@@ -134,7 +144,6 @@ struct vb_stream {
 	size_t block_bytes;
 	uint64_t direct_bytes, spill_bytes;
 	struct vb__kept *kept;
-	bool prompt_sync; /* all data asks beforehand: when a sync does, the peer may be in no call any more */
 	bool accepted; /* so it is this side that makes way when both are in a write */
 	struct vb__log log;
 
@@ -150,6 +159,7 @@ struct vb_stream {
 
 	struct vb__incoming in;
 	struct vb__outgoing out;
+	struct vb__ledger ledger;
 	struct vb_stream_counters counters;
 	uint64_t registered_before; /* the channel's own memory */
 };
@@ -158,6 +168,9 @@ struct vb_stream {
 
 /* Takes in what has arrived and says what is due. What fails is in s->failure and s->send_failure. */
 void vb__stream_attend(struct vb_stream *s, struct vb__call *call);
+
+/* The same for a peer who asks while nobody is in a call. Lock not held. */
+void vb__stream_look(void *stream);
 
 /* Part of a call: 0 when it is done, VB_ERR_AGAIN if it has to wait, or a failure. */
 typedef int (*vb__stream_step)(struct vb_stream *s, void *arg, struct vb_error *err);
@@ -171,9 +184,6 @@ void vb__stream_say_due(struct vb_stream *s);
 
 /* Asks for the part of what waits at the peer, if anything does and nothing is asked for yet. */
 void vb__stream_pull(struct vb_stream *s, uint64_t most);
-
-/* The word has told what was received; it may want to hear when that has been read. */
-void vb__stream_on_asked(struct vb_stream *s, const struct vb__stream_word *word);
 
 /* The peer breaks the protocol: the end of the connection. */
 void vb__stream_violated(struct vb_stream *s, const char *how);
@@ -213,6 +223,19 @@ ssize_t vb__stream_place(struct vb_stream *s, const void *data, size_t len);
 
 /* After the channel is closed: the regions went with it. */
 void vb__stream_free_kept(struct vb_stream *s);
+
+/* ---- stream_ledger.c: lock held ---- */
+
+/* On a stream that is there otherwise, if its peer can read memory while nobody polls here. */
+int vb__ledger_open(struct vb_stream *s, struct vb_error *err);
+
+/* Lets the peer see how far was read. */
+void vb__ledger_note(struct vb_stream *s);
+
+void vb__stream_on_ledger(struct vb_stream *s, const uint8_t token[VB__STREAM_TOKEN]);
+
+/* Looks up how far the peer has read, if that is due; takes what was found. */
+void vb__ledger_look(struct vb_stream *s);
 
 /* ---- stream_arrivals.c: lock held ---- */
 

@@ -22,12 +22,10 @@ void vb__stream_violated(struct vb_stream *s, const char *how)
 
 /* ---- Hearing ---- */
 
-void vb__stream_on_asked(struct vb_stream *s, const struct vb__stream_word *word)
+/* It asked when the ledger had told it, and looks there. */
+static bool knows_by_itself(const struct vb_stream *s, const struct vb__stream_word *word)
 {
-	if (word->asks || word->may_ask)
-		s->in.asked_at = s->in.received;
-	if (word->asks)
-		s->in.awaited_at = s->in.received;
+	return !word->length && s->in.received <= s->in.settled && !(s->due & VB__DUE_LEDGER);
 }
 
 /* True if the loan was kept. */
@@ -41,7 +39,8 @@ static bool on_data(struct vb_stream *s, const struct vb__stream_word *word,
 		return false;
 	}
 	in->received += word->length;
-	vb__stream_on_asked(s, word);
+	if (word->asks && !knows_by_itself(s, word))
+		in->asked_at = in->received;
 	if (!word->length || s->closing)
 		return false;
 	vb__arrivals_add(&in->arrivals, loan, word->offset, (size_t)word->length);
@@ -50,9 +49,12 @@ static bool on_data(struct vb_stream *s, const struct vb__stream_word *word,
 
 static void on_synced(struct vb_stream *s, uint64_t to)
 {
-	if (to <= s->out.synced_to || to > s->out.asked_at)
+	if (to <= s->out.answered_to || to > s->out.asked_at) {
 		vb__stream_violated(s, "what was not asked for was confirmed");
-	else
+		return;
+	}
+	s->out.answered_to = to;
+	if (to > s->out.synced_to)
 		s->out.synced_to = to;
 }
 
@@ -121,6 +123,9 @@ static bool on_word(struct vb_stream *s, const struct vb__loan *loan)
 	case VB__STREAM_PLACED:
 		vb__stream_on_placed(s, &word);
 		break;
+	case VB__STREAM_LEDGER:
+		vb__stream_on_ledger(s, loan->data);
+		break;
 	}
 	return false;
 }
@@ -156,9 +161,12 @@ static int say(struct vb_stream *s, const struct vb__stream_word *word)
 		rc = vb__channel_check_open(s->channel, &s->send_failure);
 	if (rc || !loan.data)
 		return rc ? (int)rc : VB_ERR_AGAIN;
-	if (word->kind == VB__STREAM_WANT) {
+	if (word->kind == VB__STREAM_WANT || word->kind == VB__STREAM_LEDGER) {
 		before = VB__STREAM_TOKEN;
-		memcpy(loan.data, s->in.want.token.bytes, before);
+		memcpy(loan.data,
+		       word->kind == VB__STREAM_WANT ? s->in.want.token.bytes
+						     : s->ledger.ours.bytes,
+		       before);
 	}
 	vb__stream_word_encode(loan.data + before, word);
 	rc = vb__channel_try_send_loan(s->channel, &loan, before + VB__STREAM_WORD, NULL,
@@ -173,6 +181,8 @@ static struct vb__stream_word word_for(const struct vb_stream *s, enum vb__due d
 	const struct vb__incoming *in = &s->in;
 
 	switch (due) {
+	case VB__DUE_LEDGER:
+		return (struct vb__stream_word){ .kind = VB__STREAM_LEDGER };
 	case VB__DUE_BYE:
 		return (struct vb__stream_word){ .kind = VB__STREAM_BYE, .offset = in->consumed };
 	case VB__DUE_SYNCED:
@@ -189,8 +199,7 @@ static struct vb__stream_word word_for(const struct vb_stream *s, enum vb__due d
 	case VB__DUE_PLACED:
 		return (struct vb__stream_word){ .kind = VB__STREAM_PLACED,
 						 .offset = s->out.placed_from,
-						 .length = s->out.sent - s->out.placed_from,
-						 .may_ask = s->prompt_sync };
+						 .length = s->out.sent - s->out.placed_from };
 	case VB__DUE_READY:
 		return (struct vb__stream_word){ .kind = VB__STREAM_READY,
 						 .offset = s->out.sent,
@@ -208,8 +217,10 @@ static void note_said(struct vb_stream *s, enum vb__due due)
 		s->in.answered_at = s->in.asked_at;
 	if (due == VB__DUE_READY)
 		s->out.ready_to = s->out.ready_at;
-	if (due == VB__DUE_SYNC || (due == VB__DUE_PLACED && s->prompt_sync))
+	if (due == VB__DUE_SYNC) {
 		s->out.asked_at = s->out.sent;
+		s->ledger.due = true;
+	}
 }
 
 /* A block that the application's bytes wait in may carry the question along. */
@@ -249,7 +260,7 @@ void vb__stream_say_due(struct vb_stream *s)
 
 	if (s->in.asked_at > s->in.answered_at && s->in.consumed >= s->in.asked_at)
 		s->due |= VB__DUE_SYNCED;
-	for (unsigned due = VB__DUE_BYE; due <= VB__DUE_FLUSH && s->due; due <<= 1) {
+	for (unsigned due = VB__DUE_LEDGER; due <= VB__DUE_FLUSH && s->due; due <<= 1) {
 		if (!(s->due & due))
 			continue;
 		rc = say_one(s, due);
@@ -296,7 +307,7 @@ static bool is_met(struct vb_stream *s, enum vb__wish wish)
 }
 
 /* What this call took in may be what another one was told to wait for. */
-static void tell_others(struct vb_stream *s, enum vb__wish asking)
+static void tell_others(struct vb_stream *s, unsigned asking)
 {
 	for (unsigned wish = VB__WISH_READ; wish <= VB__WISH_FLUSH; wish <<= 1)
 		if (wish != asking && (s->unmet & wish) &&
@@ -304,6 +315,18 @@ static void tell_others(struct vb_stream *s, enum vb__wish asking)
 			vb__channel_wake_loop(s->channel);
 			return;
 		}
+}
+
+void vb__stream_look(void *arg)
+{
+	struct vb_stream *s = arg;
+	struct vb__call call;
+
+	pthread_mutex_lock(&s->lock);
+	vb__stream_attend(s, &call);
+	if (s->unmet)
+		tell_others(s, 0);
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* After attend had no luck: waits, 0; or VB_ERR_AGAIN for those who cannot. */

@@ -42,7 +42,6 @@ static int64_t send_data(struct vb_stream *s, const struct vb__loan *loan, size_
 	struct vb__stream_word word = {
 		.kind = VB__STREAM_DATA,
 		.asks = asks,
-		.may_ask = s->prompt_sync,
 		.offset = s->out.sent,
 		.length = before ? before->iov_len : len,
 	};
@@ -51,11 +50,8 @@ static int64_t send_data(struct vb_stream *s, const struct vb__loan *loan, size_
 	vb__stream_word_encode(loan->data + len, &word);
 	ticket = vb__channel_try_send_loan(s->channel, loan, len + VB__STREAM_WORD, before,
 					   &s->send_failure);
-	if (ticket <= 0)
-		return ticket;
-	s->out.sent += word.length;
-	if (word.asks || word.may_ask)
-		s->out.asked_at = s->out.sent;
+	if (ticket > 0)
+		s->out.sent += word.length;
 	return ticket;
 }
 
@@ -78,6 +74,8 @@ int vb__stream_push(struct vb_stream *s, bool asks)
 	if (rc < 0)
 		return (int)rc;
 	s->out.filled = 0;
+	if (asks)
+		s->out.asked_at = s->out.sent;
 	return 0;
 }
 
@@ -243,6 +241,7 @@ static int go_on_syncing(struct vb_stream *s, void *arg, struct vb_error *err)
 	const uint64_t *goal = arg;
 	int rc;
 
+	vb__ledger_look(s);
 	if (s->out.synced_to >= *goal || (s->out.peer_left && s->out.peer_read >= *goal))
 		return 0;
 	rc = check_open(s, err);
@@ -251,6 +250,7 @@ static int go_on_syncing(struct vb_stream *s, void *arg, struct vb_error *err)
 	if (s->out.asked_at < *goal) {
 		s->due |= VB__DUE_SYNC;
 		vb__stream_say_due(s);
+		vb__ledger_look(s);
 	}
 	return VB_ERR_AGAIN;
 }
@@ -296,13 +296,6 @@ static int finish_write(struct vb_stream *s, struct vb__call *call, const struct
 	return rc ? rc : late_rc ? vb__fail_again(err, &late) : 0;
 }
 
-/* Each word of ours asks beforehand, then: the answers hold credits, which the peer needs for the next one. */
-static void take_answers(struct vb_stream *s, struct vb__call *call)
-{
-	if (s->prompt_sync)
-		vb__stream_attend(s, call);
-}
-
 int vb_stream_write(struct vb_stream *s, const void *data, size_t len, struct vb_error *err)
 {
 	struct vb__call call = { .wish = VB__WISH_WRITE, .blocking = true };
@@ -314,7 +307,6 @@ int vb_stream_write(struct vb_stream *s, const void *data, size_t len, struct vb
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&s->lock);
-	take_answers(s, &call);
 	rc = vb__stream_until(s, &call, go_on_writing, &w, err);
 	if (len > COPY_MAX || goes_at_once(s, len))
 		rc = finish_write(s, &call, &w, rc, err);
@@ -333,7 +325,6 @@ ssize_t vb_stream_try_write(struct vb_stream *s, const void *data, size_t len, s
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&s->lock);
-	take_answers(s, &call);
 	rc = vb__stream_until(s, &call, go_on_writing, &w, err);
 	if (rc == 0 && goes_at_once(s, w.done)) {
 		s->due |= VB__DUE_FLUSH;

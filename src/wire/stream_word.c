@@ -7,7 +7,6 @@
 #include "wire/bytes.h"
 
 #define FLAG_ASKS 1u
-#define FLAG_MAY_ASK 2u
 
 void vb__stream_word_encode(uint8_t to[VB__STREAM_WORD], const struct vb__stream_word *word)
 {
@@ -15,27 +14,26 @@ void vb__stream_word_encode(uint8_t to[VB__STREAM_WORD], const struct vb__stream
 	vb__put64(to, word->offset);
 	vb__put64(to + 8, word->length);
 	to[16] = (uint8_t)word->kind;
-	to[17] = word->asks ? FLAG_ASKS : word->may_ask ? FLAG_MAY_ASK : 0;
+	to[17] = word->asks ? FLAG_ASKS : 0;
 }
 
-/* Whether a word of this kind may have such a length and so many bytes before it, and ask. */
+/* Whether a word of this kind may have such a length and so many bytes before it. */
 static bool makes_sense(const struct vb__stream_word *word, size_t before)
 {
-	bool silent = !word->asks && !word->may_ask;
-
 	switch (word->kind) {
 	case VB__STREAM_DATA:
 		return word->length == before && (before || word->asks);
 	case VB__STREAM_WANT:
-		return word->length && before == VB__STREAM_TOKEN && silent;
+		return word->length && before == VB__STREAM_TOKEN && !word->asks;
 	case VB__STREAM_READY:
 	case VB__STREAM_PULL:
-		return word->length && !before && silent;
 	case VB__STREAM_PLACED:
 		return word->length && !before && !word->asks;
 	case VB__STREAM_SYNCED:
 	case VB__STREAM_BYE:
-		return !word->length && !before && silent;
+		return !word->length && !before && !word->asks;
+	case VB__STREAM_LEDGER:
+		return !word->offset && !word->length && before == VB__STREAM_TOKEN && !word->asks;
 	}
 	return false;
 }
@@ -47,14 +45,13 @@ bool vb__stream_word_decode(struct vb__stream_word *word, const uint8_t *from, s
 	if (len < VB__STREAM_WORD)
 		return false;
 	from += before;
-	if (from[17] > FLAG_MAY_ASK)
+	if (from[17] > FLAG_ASKS)
 		return false;
 	*word = (struct vb__stream_word){
 		.kind = from[16],
 		.asks = from[17] & FLAG_ASKS,
 		.offset = vb__get64(from),
 		.length = vb__get64(from + 8),
-		.may_ask = from[17] & FLAG_MAY_ASK,
 	};
 	return word->offset <= VB__STREAM_END && word->length <= VB__STREAM_END - word->offset &&
 	       makes_sense(word, before);

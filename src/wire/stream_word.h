@@ -24,13 +24,13 @@ enum vb__stream_kind {
 	VB__STREAM_WANT = 5,   /* write them straight to where the token before the word leads */
 	VB__STREAM_PLACED = 6, /* they were written there */
 	VB__STREAM_BYE = 7,    /* nothing from `offset` on will be read any more */
+	VB__STREAM_LEDGER = 8, /* how far was read stands where the token before the word leads */
 };
 
 struct vb__stream_word {
 	enum vb__stream_kind kind;
 	bool asks; /* DATA: answer with SYNCED when the last of it has been read */
 	uint64_t offset, length;
-	bool may_ask; /* DATA, PLACED: the same, if that can be at once: it is not waited for yet */
 };
 
 void vb__stream_word_encode(uint8_t to[VB__STREAM_WORD], const struct vb__stream_word *word);

@@ -216,6 +216,7 @@ static const struct hostile {
 	  VB__STREAM_TOKEN },
 	{ "bye twice", { { VB__STREAM_BYE, false, 0, 0 }, { VB__STREAM_BYE, false, 0, 0 } }, 0 },
 	{ "bye of what was not sent", { { VB__STREAM_BYE, false, 11, 0 } }, 0 },
+	{ "a ledger at no place", { { VB__STREAM_LEDGER, false, 0, 0 } }, VB__STREAM_TOKEN },
 };
 #define HOSTILES (sizeof(hostiles) / sizeof(hostiles[0]))
 
@@ -256,11 +257,11 @@ static void hostile_client(struct side *side)
 	side->options.depth = 16;
 	for (unsigned i = 0; i < HOSTILES; i++) {
 		struct vb_channel *ch = connect_there(side);
-		struct vb_error err = { .code = VB_OK };
+		struct vb__stream_word word;
 		struct vb__loan loan;
 
 		/* What it has written must be under way, so that a good BYE may come. */
-		CHECK_EQ(vb__channel_recv_loan(ch, &loan, &err), 0);
+		hear_word(ch, &loan, &word);
 		for (const struct vb__stream_word *w = hostiles[i].words; w->kind; w++)
 			say_hostile(ch, w, hostiles[i].before);
 		await_step(side, 0);
@@ -306,7 +307,7 @@ static void patient_server(struct side *side)
 static struct vb__stream_word random_word(struct dice *dice, uint64_t *said)
 {
 	struct vb__stream_word word = {
-		.kind = VB__STREAM_DATA + dice_throw(dice, 7),
+		.kind = VB__STREAM_DATA + dice_throw(dice, 8),
 		.offset = dice_throw(dice, 4) ? *said : dice_throw(dice, 300),
 		.length = 1 + dice_throw(dice, 200),
 	};
@@ -314,7 +315,10 @@ static struct vb__stream_word random_word(struct dice *dice, uint64_t *said)
 	if (dice_throw(dice, 2))
 		word.kind = VB__STREAM_DATA;
 	word.asks = word.kind == VB__STREAM_DATA && dice_throw(dice, 4) == 0;
-	if (word.kind == VB__STREAM_SYNCED || word.kind == VB__STREAM_BYE)
+	if (word.kind == VB__STREAM_LEDGER)
+		word.offset = 0;
+	if (word.kind == VB__STREAM_SYNCED || word.kind == VB__STREAM_BYE ||
+	    word.kind == VB__STREAM_LEDGER)
 		word.length = 0;
 	if (word.kind == VB__STREAM_DATA)
 		*said += word.length;
@@ -323,7 +327,7 @@ static struct vb__stream_word random_word(struct dice *dice, uint64_t *said)
 
 static size_t bytes_before(const struct vb__stream_word *word)
 {
-	if (word->kind == VB__STREAM_WANT)
+	if (word->kind == VB__STREAM_WANT || word->kind == VB__STREAM_LEDGER)
 		return VB__STREAM_TOKEN;
 	return word->kind == VB__STREAM_DATA ? (size_t)word->length : 0;
 }

@@ -163,6 +163,24 @@ void read_bytes(struct vb_stream *stream, uint64_t from, uint64_t to, size_t eac
 	free(buffer);
 }
 
+void hear_word(struct vb_channel *ch, struct vb__loan *loan, struct vb__stream_word *word)
+{
+	struct vb_error err = { .code = VB_OK };
+
+	do {
+		if (vb__channel_recv_loan(ch, loan, &err) != 0)
+			fail_with(&err, "hear a word");
+		CHECK(vb__stream_word_decode(word, loan->data, loan->bytes));
+		if (word->kind == VB__STREAM_LEDGER)
+			vb__channel_give_back(ch, loan);
+	} while (word->kind == VB__STREAM_LEDGER);
+}
+
+unsigned ledgers(const struct side *side)
+{
+	return strcmp(side->fabric, "ofi") != 0;
+}
+
 uint64_t messages_sent(struct vb_stream *stream)
 {
 	struct vb_stream_counters counters;

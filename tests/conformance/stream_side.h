@@ -3,7 +3,9 @@
 #ifndef CONFORMANCE_STREAM_SIDE_H
 #define CONFORMANCE_STREAM_SIDE_H
 
+#include "channel/inside.h"
 #include "harness.h"
+#include "wire/stream_word.h"
 
 /* From this size on nothing is copied, in tests that are about that. */
 #define DIRECT_BYTES (32u << 10)
@@ -31,5 +33,11 @@ void write_bytes(struct vb_stream *stream, uint64_t from, uint64_t to, size_t ea
 void read_bytes(struct vb_stream *stream, uint64_t from, uint64_t to, size_t each, uint32_t seed);
 
 uint64_t messages_sent(struct vb_stream *stream);
+
+/* How many of these are said at the beginning, to tell where the ledger is. */
+unsigned ledgers(const struct side *side);
+
+/* What a stream says, to one that talks to it by hand, after that. The loan is the caller's. */
+void hear_word(struct vb_channel *ch, struct vb__loan *loan, struct vb__stream_word *word);
 
 #endif

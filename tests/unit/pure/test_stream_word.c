@@ -11,14 +11,13 @@ static const struct vb__stream_word samples[] = {
 	{ .kind = VB__STREAM_DATA, .offset = 0x0102030405060708, .length = 40 },
 	{ .kind = VB__STREAM_DATA, .offset = 7, .length = 1, .asks = true },
 	{ .kind = VB__STREAM_DATA, .offset = 7, .asks = true },
-	{ .kind = VB__STREAM_DATA, .offset = 7, .length = 1, .may_ask = true },
 	{ .kind = VB__STREAM_SYNCED, .offset = VB__STREAM_END },
 	{ .kind = VB__STREAM_READY, .offset = 1, .length = VB__STREAM_END - 1 },
 	{ .kind = VB__STREAM_PULL, .offset = 1, .length = 2 },
 	{ .kind = VB__STREAM_WANT, .offset = 1, .length = 2 },
 	{ .kind = VB__STREAM_PLACED, .offset = 1, .length = 2 },
-	{ .kind = VB__STREAM_PLACED, .offset = 1, .length = 2, .may_ask = true },
 	{ .kind = VB__STREAM_BYE, .offset = 1 },
+	{ .kind = VB__STREAM_LEDGER },
 };
 
 /* What stands before the word. */
@@ -26,7 +25,8 @@ static size_t before(const struct vb__stream_word *word)
 {
 	if (word->kind == VB__STREAM_DATA)
 		return (size_t)word->length;
-	return word->kind == VB__STREAM_WANT ? VB__STREAM_TOKEN : 0;
+	return word->kind == VB__STREAM_WANT || word->kind == VB__STREAM_LEDGER ? VB__STREAM_TOKEN
+										: 0;
 }
 
 static bool is_believed(const struct vb__stream_word *word, size_t bytes_before)
@@ -50,7 +50,6 @@ static void words_come_back(void **state)
 		assert_true(vb__stream_word_decode(&got, bytes, len + VB__STREAM_WORD));
 		assert_int_equal(got.kind, samples[i].kind);
 		assert_int_equal(got.asks, samples[i].asks);
-		assert_int_equal(got.may_ask, samples[i].may_ask);
 		assert_int_equal(got.offset, samples[i].offset);
 		assert_int_equal(got.length, samples[i].length);
 	}
@@ -94,7 +93,7 @@ static void numbers_that_overflow_are_refused(void **state)
 		{ .kind = VB__STREAM_READY, .offset = 1 },
 		{ .kind = VB__STREAM_SYNCED, .offset = 1, .length = 1 },
 		{ .kind = 0, .offset = 1 },
-		{ .kind = VB__STREAM_BYE + 1, .offset = 1 },
+		{ .kind = VB__STREAM_LEDGER + 1, .offset = 1 },
 	};
 
 	(void)state;
