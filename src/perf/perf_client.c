@@ -65,7 +65,7 @@ int vb_perf_connect(const char *host, const char *port, const struct vb_perf_opt
 		    struct vb_perf **perf, struct vb_error *err)
 {
 	struct vb_error local = { .code = VB_OK };
-	struct vb__connecting *connecting;
+	struct vb__errand *connecting;
 	struct vb_perf *p = calloc(1, sizeof(*p));
 	int rc;
 

@@ -87,7 +87,7 @@ static int connect_with_secret(const char *host, const char *port, struct vb__pl
 			       struct vb_channel **channel, struct vb_error *err)
 {
 	struct vb_error secret_err = { .code = VB_OK };
-	struct vb__connecting *connecting;
+	struct vb__errand *connecting;
 	int rc = vb__connecting_start(host, port, &plan->connection, &connecting, err), secret_rc;
 
 	if (rc)

@@ -127,7 +127,7 @@ static int derive_secret(struct vb_session *s, unsigned rail, bool sends, struct
 static int connect_rail(struct vb_session *s, const struct vb__settings *settings,
 			struct vb_channel **rail, struct vb_error *err)
 {
-	struct vb__connecting *connecting;
+	struct vb__errand *connecting;
 	int rc = vb__connecting_start(s->host, s->port, settings, &connecting, err);
 
 	if (rc)
@@ -137,11 +137,10 @@ static int connect_rail(struct vb_session *s, const struct vb__settings *setting
 		rc = vb__plan_stopped(&s->plan) ? vb__fail_stopped(err)
 						: vb__session_listen(s, err);
 		if (rc) {
-			vb__connecting_leave(connecting);
+			vb__errand_leave(connecting);
 			return rc;
 		}
-	} while (!vb__connecting_await(connecting, s->plan.stop_fd,
-				       vb_channel_fd(s->channel, NULL)));
+	} while (!vb__errand_await(connecting, s->plan.stop_fd, vb_channel_fd(s->channel, NULL)));
 	rc = vb__connecting_finish(connecting, -1, rail, err);
 	/* It has let us in before: it is there no more, or not as the one that it was. */
 	if (rc == VB_ERR_REFUSED && err)
