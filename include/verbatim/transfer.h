@@ -185,8 +185,8 @@ struct vb_report {
 };
 
 /*
- * Starts to listen on `port` of `host` (NULL: all addresses). `options->key` is needed. If `host` is a name,
- * name servers are waited for, which `stop_fd` does not cut short.
+ * Starts to listen on `port` of `host` (NULL: all addresses). `options->key` is needed. Name servers are
+ * waited for if `host` is a name.
  */
 int vb_door_open(const char *host, const char *port, const struct vb_transfer_options *options,
 		 struct vb_door **door, struct vb_error *err);

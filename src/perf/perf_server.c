@@ -13,6 +13,7 @@
 #include "channel/inside.h"
 #include "core/clock.h"
 #include "perf/perf_rig.h"
+#include "transfer/opening.h"
 
 #define HELLO_MS 3000u
 /* A client that wants nothing for so long has had its time. */
@@ -51,6 +52,7 @@ int vb_perf_server_open(const char *host, const char *port, const struct vb_perf
 			struct vb_perf_server **server, struct vb_error *err)
 {
 	struct vb_error local = { .code = VB_OK };
+	struct vb__errand *opening;
 	struct vb_perf_server *s = calloc(1, sizeof(*s));
 	int rc;
 
@@ -64,7 +66,9 @@ int vb_perf_server_open(const char *host, const char *port, const struct vb_perf
 		rc = s->host ? 0 : vb__fail_errno(err, ENOMEM, "strdup", NULL);
 	}
 	if (rc == 0)
-		rc = vb__listener_open(host, port, &s->settings, &s->listener, err);
+		rc = vb__opening_start(host, port, &s->settings, &opening, err);
+	if (rc == 0)
+		rc = vb__opening_finish(opening, s->talk.stop_fd, &s->listener, err);
 	s->talk.meanwhile = turn_one_away;
 	s->talk.meanwhile_arg = s;
 	if (rc)

@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "transfer/guests.h"
+#include "transfer/opening.h"
 #include "transfer/session_state.h"
 
 /* Connections that are being made: half of them is not yet a guest. */
@@ -30,6 +31,25 @@ static void let_guests_come(struct vb_door *d)
 	vb__listener_set_room(d->listener, coming < COMING_LEAST ? COMING_LEAST : coming);
 }
 
+/* Opening the listener and stretching a user's key can be done at once. */
+static int open_with_secret(struct vb_door *d, const char *host, const char *port,
+			    const struct vb_transfer_options *options, struct vb_error *err)
+{
+	struct vb_error secret_err = { .code = VB_OK };
+	struct vb__errand *opening;
+	int rc = vb__opening_start(host, port, &d->plan.connection, &opening, err), secret_rc;
+
+	if (rc)
+		return rc;
+	secret_rc = vb__plan_secret(&d->plan, options, &secret_err);
+	rc = vb__opening_finish(opening, d->plan.stop_fd, &d->listener, err);
+	if (rc && vb__plan_stopped(&d->plan)) {
+		vb__error_clear(err);
+		return vb__fail_stopped(err);
+	}
+	return rc == 0 && secret_rc ? vb__fail_again(err, &secret_err) : rc;
+}
+
 int vb_door_open(const char *host, const char *port, const struct vb_transfer_options *options,
 		 struct vb_door **door, struct vb_error *err)
 {
@@ -43,14 +63,7 @@ int vb_door_open(const char *host, const char *port, const struct vb_transfer_op
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	rc = vb__plan_from(&d->plan, options, err);
 	if (rc == 0)
-		rc = vb__plan_secret(&d->plan, options, err);
-	if (rc == 0)
-		rc = vb__listener_open(host, port, &d->plan.connection, &d->listener, err);
-	/* Name servers are not to be hurried, and may have been waited for in vain. */
-	if (rc == VB_ERR_RESOLVE && vb__plan_stopped(&d->plan)) {
-		vb__error_clear(err);
-		rc = vb__fail_stopped(err);
-	}
+		rc = open_with_secret(d, host, port, options, err);
 	if (rc) {
 		vb_door_close(d);
 		return rc;
