@@ -178,7 +178,14 @@ iperf3_rate() {
 	iperf3 -c "$pipe_at" -p $pipe_port -t 3 -J | awk '/"sum_received"/ {f = 1} f && /bits_per_second/ {gsub(/,/, ""); printf "%.3f\n", $2 / 8e9; exit}'
 	wait
 }
-ours_rate() { once ours "$1" "$2" | cut -d' ' -f1; }
+rate_of() { once "$@" | cut -d' ' -f1; }
+
+# What no transfer of a file into a file can do without, and nothing else
+bare_loop_into() {
+	make_ready "$1"
+	"$build/bench/bare_loop" hashed "$pipe_dir/data" "$1"
+	rm -f "$pipe_dir/warm"
+}
 
 # pipe_size MIB: makes the data so long
 pipe_size() {
@@ -199,11 +206,15 @@ bench_pipe() {
 	pipe_size "$whole"
 	pipe_contest "file into /dev/null" file /dev/null nc=1.2 socat=1.2 mbuffer=1.2 socat-cubic ssh
 	pipe_contest "pipe into /dev/null" pipe /dev/null nc=1.2 socat=1.2 mbuffer=1.2 socat-cubic ssh
-	contest "pipe into /dev/null" GB/s higher - ours_rate pipe /dev/null -- "cat | cat, no network" timed bare_pipe /dev/null
-	contest "file into /dev/null" GB/s higher - ours_rate file /dev/null -- "iperf3, no file" iperf3_rate
+	contest "pipe into /dev/null" GB/s higher - rate_of ours pipe /dev/null -- "cat | cat, no network" timed bare_pipe /dev/null
+	contest "file into /dev/null" GB/s higher - rate_of ours file /dev/null -- "iperf3, no file" iperf3_rate
 	pipe_size $((whole / 2)) # there must be room for it twice
 	pipe_contest "file of $pipe_mib MiB into file" file "$pipe_dir/out" socat=1.2 socat-cubic nc mbuffer
-	contest "file of $pipe_mib MiB into file" GB/s higher - ours_rate file "$pipe_dir/out" -- "cp, no network" timed bare_cp "$pipe_dir/out"
+	contest "file of $pipe_mib MiB into file" GB/s higher - rate_of ours file "$pipe_dir/out" -- "cp, no network" timed bare_cp "$pipe_dir/out"
+	contest "file of $pipe_mib MiB into file" GB/s higher - rate_of ours file "$pipe_dir/out" -- "bare loop" bare_loop_into "$pipe_dir/out"
+	# How much more than socat is to be had at all
+	contest "bare loop: read, XXH3, TCP, write" GB/s higher - bare_loop_into "$pipe_dir/out" -- socat rate_of socat file "$pipe_dir/out"
+	contest "bare loop: read, XXH3, TCP, write" GB/s higher - bare_loop_into "$pipe_dir/out" -- socat-cubic rate_of socat-cubic file "$pipe_dir/out"
 	pipe_size $((whole / 8)) # where starting the programs counts most
 	pipe_contest "file of $pipe_mib MiB into /dev/null" file /dev/null socat nc
 	pipe_memory

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bare loop of what encrypted transfers cannot do without: read a file, AES-256-GCM, TCP, AES-256-GCM,
- * by as many threads and connections as there are CPUs at either end. No hash, no order, no start, and
- * nothing is written. So it is what this machine and this OpenSSL let anybody do; prints GB/s.
+ * A bare loop of what transfers cannot do without: read a file, hash or seal it, TCP, check or open it, and perhaps
+ * write it to a file, by as many threads and connections as there are CPUs at either end. No start, no end, and
+ * nothing else that makes it a transfer. So it is what this machine and these libraries let anybody do; prints GB/s.
  *
- *	bare_sealed FILE [plain]
+ *	bare_loop plain|hashed|sealed FILE [TO]
  */
 #include <err.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,13 +25,29 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define BLOCK (512 << 10)
 #define TAG 16
 #define THREADS_MAX 64
 
-static bool plain;
-static int file = -1, sockets[THREADS_MAX];
+/* What follows the data. */
+struct trailer {
+	uint8_t tag[TAG];
+	uint64_t offset, hash;
+};
+#define WHOLE (BLOCK + sizeof(struct trailer))
+
+static enum {
+	PLAIN,
+	HASHED,
+	SEALED
+} how;
+static const char *const hows[] = { "plain", "hashed", "sealed" };
+static const char *to;
+static int file = -1, written = -1, sockets[THREADS_MAX];
+static pthread_mutex_t writing =
+	PTHREAD_MUTEX_INITIALIZER; /* the kernel lets one in; who waits there spins */
 static uint64_t file_bytes;
 static _Atomic uint64_t taken; /* of the file */
 
@@ -45,7 +62,7 @@ static double now(void)
 static uint8_t *get_memory(void)
 {
 	uint8_t *memory =
-		mmap(NULL, BLOCK + TAG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, WHOLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		err(1, "mmap");
@@ -77,6 +94,12 @@ static void crypt_block(EVP_CIPHER_CTX *cipher, uint8_t *block, bool seals, uint
 		errx(1, "a block cannot be %s", seals ? "sealed" : "opened");
 }
 
+/* What is told about it. */
+static struct trailer *trailer_of(uint8_t *block)
+{
+	return (struct trailer *)(void *)(block + BLOCK);
+}
+
 static void *send_blocks(void *arg)
 {
 	int fd = *(int *)arg;
@@ -85,15 +108,26 @@ static void *send_blocks(void *arg)
 	uint64_t at, number = 0;
 
 	while ((at = atomic_fetch_add(&taken, BLOCK)) + BLOCK <= file_bytes) {
+		trailer_of(block)->offset = at;
 		if (pread(file, block, BLOCK, (off_t)at) != BLOCK)
 			err(1, "read");
-		if (!plain)
+		if (how == SEALED)
 			crypt_block(cipher, block, true, number++);
-		if (send(fd, block, BLOCK + TAG, MSG_NOSIGNAL) != BLOCK + TAG)
+		if (how == HASHED)
+			trailer_of(block)->hash = XXH3_64bits(block, BLOCK);
+		if (send(fd, block, WHOLE, MSG_NOSIGNAL) != (ssize_t)WHOLE)
 			err(1, "send");
 	}
 	shutdown(fd, SHUT_WR);
 	return NULL;
+}
+
+static void write_block(const uint8_t *block, uint64_t offset)
+{
+	pthread_mutex_lock(&writing);
+	if (pwrite(written, block, BLOCK, (off_t)offset) != BLOCK)
+		err(1, "write");
+	pthread_mutex_unlock(&writing);
 }
 
 static void *receive_blocks(void *arg)
@@ -104,9 +138,14 @@ static void *receive_blocks(void *arg)
 	uint64_t number = 0;
 	ssize_t n;
 
-	while ((n = recv(fd, block, BLOCK + TAG, MSG_WAITALL)) == BLOCK + TAG)
-		if (!plain)
+	while ((n = recv(fd, block, WHOLE, MSG_WAITALL)) == (ssize_t)WHOLE) {
+		if (how == SEALED)
 			crypt_block(cipher, block, false, number++);
+		if (how == HASHED && trailer_of(block)->hash != XXH3_64bits(block, BLOCK))
+			errx(1, "a block came with another hash");
+		if (to)
+			write_block(block, trailer_of(block)->offset);
+	}
 	if (n != 0)
 		err(1, "receive");
 	return NULL;
@@ -136,6 +175,14 @@ static int listen_here(struct sockaddr_in *at)
 	return fd;
 }
 
+/* What libverbatim chooses between two addresses of one host; without it, the system's. */
+static void choose_congestion_control(int fd)
+{
+	static const char name[] = "cubic";
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
+}
+
 /* The other end is a process of its own, as with the programs that this is compared to. */
 static pid_t start_receiver(unsigned count)
 {
@@ -147,6 +194,7 @@ static pid_t start_receiver(unsigned count)
 		err(1, "fork");
 	for (unsigned i = 0; i < count; i++) {
 		sockets[i] = child ? socket(AF_INET, SOCK_STREAM, 0) : accept(listener, NULL, NULL);
+		choose_congestion_control(sockets[i]);
 		if (sockets[i] < 0 ||
 		    (child && connect(sockets[i], (struct sockaddr *)&at, sizeof(at)) != 0))
 			err(1, "connect");
@@ -154,6 +202,10 @@ static pid_t start_receiver(unsigned count)
 	close(listener);
 	if (child)
 		return child;
+	if (to)
+		written = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (to && written < 0)
+		err(1, "%s", to);
 	run_all(receive_blocks, count);
 	exit(0);
 }
@@ -174,12 +226,14 @@ int main(int argc, char **argv)
 	pid_t child;
 	int status;
 
-	plain = argc == 3 && strcmp(argv[2], "plain") == 0;
-	if (argc < 2 || (argc > 2 && !plain))
-		errx(2, "usage: bare_sealed FILE [plain]");
-	file = open(argv[1], O_RDONLY | O_CLOEXEC);
+	while (argc > 1 && how <= SEALED && strcmp(argv[1], hows[how]) != 0)
+		how++;
+	if (argc < 3 || argc > 4 || how > SEALED)
+		errx(2, "usage: bare_loop plain|hashed|sealed FILE [TO]");
+	to = argv[3];
+	file = open(argv[2], O_RDONLY | O_CLOEXEC);
 	if (file < 0 || fstat(file, &st) != 0)
-		err(1, "%s", argv[1]);
+		err(1, "%s", argv[2]);
 	file_bytes = (uint64_t)st.st_size;
 	child = start_receiver(count);
 	since = now();
