@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rdcp: copies files and trees between hosts. */
 #include <string.h>
-#include <unistd.h>
 
 #include "common/console.h"
 #include "common/descriptors.h"
@@ -111,9 +110,7 @@ int main(int argc, char **argv)
 		code = prepare(&arguments, &listed);
 	if (code < 0)
 		code = (int)copy(&arguments, &jobs, &listed);
-	/* A thread may still be connecting, in libraries that exit(3) would take down under it. */
-	if (interrupt_seen())
-		_exit(code);
+	interrupt_leave(code);
 	list_free(&listed);
 	jobs_free(&jobs);
 	arguments_free(&arguments);

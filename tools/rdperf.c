@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/console.h"
 #include "common/descriptors.h"
@@ -144,9 +143,7 @@ int main(int argc, char **argv)
 		else
 			code = a.serve ? serve(&a) : ask(&a);
 	}
-	/* A thread may still be connecting, in libraries that exit(3) would take down under it. */
-	if (interrupt_seen())
-		_exit(code);
+	interrupt_leave(code);
 	arguments_free(&a);
 	return code;
 }

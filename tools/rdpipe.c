@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rdpipe: a pipeline of commands on several hosts. */
 #include <string.h>
-#include <unistd.h>
 
 #include "common/console.h"
 #include "common/descriptors.h"
@@ -38,9 +37,7 @@ int main(int argc, char **argv)
 		code = stages_make(&stages, &arguments);
 	if (code < 0)
 		code = run(&arguments, &stages);
-	/* A thread may still be connecting, in libraries that exit(3) would take down under it. */
-	if (interrupt_seen())
-		_exit(code);
+	interrupt_leave(code);
 	stages_free(&stages);
 	arguments_free(&arguments);
 	return code;

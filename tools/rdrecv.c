@@ -143,5 +143,6 @@ int main(int argc, char **argv)
 			       ? serve(&arguments, &key, &progress, &outcome)
 			       : (int)outcome_tell(&outcome);
 	key_wipe(&key);
+	interrupt_leave(code);
 	return code;
 }

@@ -69,8 +69,6 @@ int main(int argc, char **argv)
 		code = (int)outcome_tell(&outcome);
 	}
 	key_wipe(&key);
-	/* A thread may still be connecting, in libraries that exit(3) would take down under it. */
-	if (interrupt_seen())
-		_exit(code);
+	interrupt_leave(code);
 	return code;
 }

@@ -120,7 +120,8 @@ struct vb_transfer_options {
 	uint32_t wait_timeout_ms;
 
 	/* When this descriptor becomes readable, the call under way ends with
-	 * VB_ERR_INTERRUPTED, here and at the peer. 0: none. Nothing is read from it. */
+	 * VB_ERR_INTERRUPTED, here and at the peer. 0: none. Nothing is read from it. A thread
+	 * may still be in name servers or libraries then, where nothing can end it, and log. */
 	int stop_fd;
 
 	/* Called a few times a second, and when all is done, by the thread that is in

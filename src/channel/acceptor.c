@@ -134,7 +134,8 @@ static int serve_all(struct vb_listener *l, struct vb__address at, struct vb_err
 	for (const struct vb__fabric *const *f = vb__fabrics; *f && rc == 0; f++) {
 		if (l->settings.fabric != VB_FABRIC_AUTO && l->settings.fabric != (*f)->id)
 			continue;
-		rc = serve(l, *f, &at, err);
+		rc = vb__settings_given_up(&l->settings) ? vb__fail_interrupted(err)
+							 : serve(l, *f, &at, err);
 		if (rc == 0 && l->peps[0])
 			vb__address_set_port(&at, l->port);
 	}
@@ -211,6 +212,7 @@ int vb__listener_open(const char *host, const char *port, const struct vb__setti
 		vb_listener_close(l);
 		return rc;
 	}
+	l->settings.given_up = NULL;
 	vb__log(&l->settings.log, VB_LOG_INFO, "listening on port %u: %s", l->port, l->description);
 	*listener = l;
 	return 0;

@@ -115,7 +115,7 @@ int vb__channel_create(struct vb__ep *ep, const struct vb__settings *settings,
 	}
 	ch->ep = ep;
 	ch->settings = *settings;
-	ch->settings.give_up = NULL;
+	ch->settings.given_up = NULL;
 	ch->pass = -1;
 	ch->loop.epoll = ch->loop.wake = -1;
 	ch->posted = ch->done = ch->done_well = 1; /* tickets are positive, as handles are */

@@ -437,11 +437,6 @@ static int try_all(struct candidate *c, unsigned count, const struct vb__setting
 	return hopeless == count ? -1 : 0;
 }
 
-static bool is_given_up(const struct vb__settings *settings)
-{
-	return settings->give_up && atomic_load(settings->give_up);
-}
-
 int vb__channel_connect(const char *host, const char *port, const struct vb__settings *settings,
 			struct vb_channel **channel, struct vb_error *err)
 {
@@ -456,6 +451,8 @@ int vb__channel_connect(const char *host, const char *port, const struct vb__set
 	rc = vb__address_resolve(host, port, settings->family, addresses, err);
 	if (rc < 0)
 		return rc;
+	if (vb__settings_given_up(settings))
+		return vb__fail_interrupted(err);
 	count = list_candidates(candidates, addresses, rc, settings);
 	if (!count)
 		return vb__fabric_fail_missing(settings->fabric, "connect", err);
@@ -464,7 +461,7 @@ int vb__channel_connect(const char *host, const char *port, const struct vb__set
 		rc = try_all(candidates, count, settings, &deadline, channel);
 		if (rc > 0)
 			return 0;
-		if (rc < 0 || vb__now_ns() >= deadline || is_given_up(settings)) {
+		if (rc < 0 || vb__now_ns() >= deadline || vb__settings_given_up(settings)) {
 			explain_absence(candidates, count, settings);
 			return fail_all(err, candidates, count, host, port,
 					settings->connect_timeout_ms);

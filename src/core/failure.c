@@ -129,6 +129,11 @@ int vb__fail(struct vb_error *err, const struct vb__failure *f)
 	return f->code;
 }
 
+int vb__fail_interrupted(struct vb_error *err)
+{
+	return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_INTERRUPTED });
+}
+
 const char *vb__errno_hint(int errnum)
 {
 	switch (errnum) {

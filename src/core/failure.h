@@ -34,6 +34,9 @@ int vb__fail_io(struct vb_error *err, int errnum, const char *operation, const c
 int vb__fail_invalid(struct vb_error *err, const char *operation, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Somebody wants it to stop. */
+int vb__fail_interrupted(struct vb_error *err);
+
 /* Copies a stored failure out; returns its code. */
 int vb__fail_again(struct vb_error *err, const struct vb_error *stored);
 

@@ -159,3 +159,8 @@ int vb__settings_from(struct vb__settings *s, const struct vb_options *options,
 	rc = heed_environment(s, err);
 	return rc ? rc : check(s, err);
 }
+
+bool vb__settings_given_up(const struct vb__settings *s)
+{
+	return s->given_up && atomic_load(s->given_up);
+}

@@ -35,9 +35,11 @@ struct vb__settings {
 
 	/* What only the library's own channels use. */
 	enum vb__traffic traffic;
-	uint8_t token[16];	    /* shown to the listener; all zero: none */
-	const atomic_bool *give_up; /* connecting: set from another thread; or NULL */
+	uint8_t token[16];	     /* shown to the listener; all zero: none */
+	const atomic_bool *given_up; /* connecting, listening: set from another thread; or NULL */
 };
+
+bool vb__settings_given_up(const struct vb__settings *settings);
 
 int vb__settings_from(struct vb__settings *settings, const struct vb_options *options,
 		      struct vb_error *err);

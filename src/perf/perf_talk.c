@@ -148,8 +148,7 @@ int vb__perf_stopped(const struct vb__perf_talk *talk, struct vb_error *err)
 
 	if (talk->stop_fd < 0 || poll(&stop, 1, 0) <= 0)
 		return 0;
-	return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_INTERRUPTED,
-						    .cause = "interrupted" });
+	return vb__fail_interrupted(err);
 }
 
 int vb__perf_await(struct vb__perf_talk *talk, enum vb__perf_word_kind kind, uint64_t deadline_ns,

@@ -3,7 +3,6 @@
 #include "transfer/connecting.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,23 +11,15 @@
 struct connecting {
 	char host[256], port[32];
 	struct vb__settings settings;
-	atomic_bool give_up;
 	struct vb_channel *channel;
 };
 
-static int run(void *job, struct vb_error *err)
+static int run(void *job, const atomic_bool *given_up, struct vb_error *err)
 {
 	struct connecting *c = job;
 
+	c->settings.given_up = given_up;
 	return vb__channel_connect(c->host, c->port, &c->settings, &c->channel, err);
-}
-
-/* Mostly it is only waiting for its next try. */
-static void give_up(void *job)
-{
-	struct connecting *c = job;
-
-	atomic_store(&c->give_up, true);
 }
 
 static void discard(void *job)
@@ -39,7 +30,7 @@ static void discard(void *job)
 	free(c);
 }
 
-static const struct vb__errand_kind kind = { .run = run, .give_up = give_up, .discard = discard };
+static const struct vb__errand_kind kind = { .run = run, .discard = discard };
 
 int vb__connecting_start(const char *host, const char *port, const struct vb__settings *settings,
 			 struct vb__errand **connecting, struct vb_error *err)
@@ -51,7 +42,6 @@ int vb__connecting_start(const char *host, const char *port, const struct vb__se
 	snprintf(c->host, sizeof(c->host), "%s", host);
 	snprintf(c->port, sizeof(c->port), "%s", port);
 	c->settings = *settings;
-	c->settings.give_up = &c->give_up;
 	return vb__errand_start(&kind, c, connecting, err);
 }
 

@@ -285,7 +285,7 @@ int vb__crew_conduct(struct vb__crew *c, bool (*over)(const struct vb__crew *cre
 	for (;;) {
 		listen_to_peer(c);
 		if (vb__plan_stopped(&c->session->plan)) {
-			vb__fail_stopped(&err);
+			vb__fail_interrupted(&err);
 			vb__crew_fail(c, &err);
 		}
 		next = keep_time(c);
@@ -356,7 +356,7 @@ static void prefer_stop(struct vb__crew *c)
 		return;
 	pthread_mutex_lock(&c->lock);
 	vb__error_clear(&c->failure);
-	vb__fail_stopped(&c->failure);
+	vb__fail_interrupted(&c->failure);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -43,10 +43,6 @@ static int open_with_secret(struct vb_door *d, const char *host, const char *por
 		return rc;
 	secret_rc = vb__plan_secret(&d->plan, options, &secret_err);
 	rc = vb__opening_finish(opening, d->plan.stop_fd, &d->listener, err);
-	if (rc && vb__plan_stopped(&d->plan)) {
-		vb__error_clear(err);
-		return vb__fail_stopped(err);
-	}
 	return rc == 0 && secret_rc ? vb__fail_again(err, &secret_err) : rc;
 }
 
@@ -195,7 +191,7 @@ int vb_door_wait(struct vb_door *d, struct vb_session **session, struct vb_error
 		if (vb__guests_take_proven(&d->guests, &proven, &parley))
 			return let_in(d, proven, parley, session, err);
 		if (vb__plan_stopped(&d->plan))
-			return vb__fail_stopped(err);
+			return vb__fail_interrupted(err);
 		if (vb__now_ns() >= deadline)
 			return vb__fail(err, &(struct vb__failure){
 						     .code = VB_ERR_TIMEOUT,
@@ -226,7 +222,7 @@ static int accept_rails(struct vb_door *d, struct vb_session *s, uint64_t deadli
 		if (rc)
 			return rc;
 		if (vb__plan_stopped(&d->plan))
-			return vb__fail_stopped(err);
+			return vb__fail_interrupted(err);
 		if (vb__now_ns() >= deadline_ns)
 			return vb__fail(err, &(struct vb__failure){
 						     .code = VB_ERR_TIMEOUT,

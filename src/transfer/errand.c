@@ -22,6 +22,7 @@ struct vb__errand {
 	int done_fd;
 	pthread_mutex_t lock;
 	bool done, left_alone; /* whoever comes second cleans up */
+	atomic_bool given_up;
 	int rc;
 	struct vb_error err;
 };
@@ -42,7 +43,7 @@ static void *run(void *arg)
 	struct vb__errand *e = arg;
 	bool left_alone;
 
-	e->rc = e->kind->run(e->job, &e->err);
+	e->rc = e->kind->run(e->job, &e->given_up, &e->err);
 	pthread_mutex_lock(&e->lock);
 	e->done = true;
 	left_alone = e->left_alone;
@@ -112,8 +113,7 @@ void vb__errand_leave(struct vb__errand *e)
 	struct pollfd fd = { .fd = e->done_fd, .events = POLLIN };
 	bool done;
 
-	if (e->kind->give_up)
-		e->kind->give_up(e->job);
+	atomic_store(&e->given_up, true);
 	poll(&fd, 1, LEAVE_MS);
 	pthread_mutex_lock(&e->lock);
 	done = e->done;
@@ -129,8 +129,7 @@ int vb__errand_finish(struct vb__errand *e, int stop_fd, void **job, struct vb_e
 
 	if (!vb__errand_await(e, stop_fd, -1)) {
 		vb__errand_leave(e);
-		return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_INTERRUPTED,
-							    .cause = "interrupted" });
+		return vb__fail_interrupted(err);
 	}
 	/* Its thread says so before it lets go of the lock. */
 	pthread_mutex_lock(&e->lock);

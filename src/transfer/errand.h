@@ -3,16 +3,14 @@
 #ifndef VB_TRANSFER_ERRAND_H
 #define VB_TRANSFER_ERRAND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <verbatim/error.h>
 
 struct vb__errand_kind {
-	/* In a thread of its own. May take long. */
-	int (*run)(void *job, struct vb_error *err);
-
-	/* Nobody waits for it any more: a hint to make haste. NULL is fine. */
-	void (*give_up)(void *job);
+	/* In a thread of its own. May take long; `given_up` says that nobody waits for it any more. */
+	int (*run)(void *job, const atomic_bool *given_up, struct vb_error *err);
 
 	/* Frees the job, with all that it has brought and nobody has taken. In either thread. */
 	void (*discard)(void *job);

@@ -14,10 +14,11 @@ struct opening {
 	struct vb_listener *listener;
 };
 
-static int run(void *job, struct vb_error *err)
+static int run(void *job, const atomic_bool *given_up, struct vb_error *err)
 {
 	struct opening *o = job;
 
+	o->settings.given_up = given_up;
 	return vb__listener_open(o->host, o->port, &o->settings, &o->listener, err);
 }
 

@@ -245,9 +245,3 @@ bool vb__plan_stopped(const struct vb__plan *plan)
 
 	return plan->stop_fd >= 0 && poll(&stop, 1, 0) > 0;
 }
-
-int vb__fail_stopped(struct vb_error *err)
-{
-	return vb__fail(err, &(struct vb__failure){ .code = VB_ERR_INTERRUPTED,
-						    .cause = "interrupted" });
-}

@@ -53,7 +53,7 @@ static int prove(struct vb__parley *parley, struct vb_channel *channel, const st
 
 	while ((rc = vb__parley_prove(parley, err)) == VB_ERR_AGAIN) {
 		if (vb__plan_stopped(plan))
-			return vb__fail_stopped(err);
+			return vb__fail_interrupted(err);
 		if (vb__now_ns() >= deadline)
 			return vb__fail(err, &(struct vb__failure){
 						     .code = VB_ERR_TIMEOUT,

@@ -48,7 +48,6 @@ unsigned vb__plan_workers(const struct vb__plan *plan, bool computing);
 
 /* True if the user wants it to stop. */
 bool vb__plan_stopped(const struct vb__plan *plan);
-int vb__fail_stopped(struct vb_error *err);
 
 struct vb_session {
 	struct vb__plan plan;

@@ -102,7 +102,7 @@ int vb__session_expect(struct vb_session *s, enum vb__words_kind kind, struct vb
 		if (rc && rc != VB_ERR_AGAIN)
 			return rc;
 		if (vb__plan_stopped(&s->plan))
-			return vb__fail_stopped(err);
+			return vb__fail_interrupted(err);
 		if (vb__now_ns() >= deadline_ns)
 			return vb__fail(err, &(struct vb__failure){
 						     .code = VB_ERR_TIMEOUT,

@@ -134,7 +134,7 @@ static int connect_rail(struct vb_session *s, const struct vb__settings *setting
 		return rc;
 	do {
 		/* If the peer has given up, nobody will let us in any more. */
-		rc = vb__plan_stopped(&s->plan) ? vb__fail_stopped(err)
+		rc = vb__plan_stopped(&s->plan) ? vb__fail_interrupted(err)
 						: vb__session_listen(s, err);
 		if (rc) {
 			vb__errand_leave(connecting);
@@ -158,7 +158,7 @@ static int await_ready(struct vb_session *s, struct vb_error *err)
 
 	while ((rc = vb__session_listen(s, err)) == 0 && !s->ready_heard) {
 		if (vb__plan_stopped(&s->plan))
-			return vb__fail_stopped(err);
+			return vb__fail_interrupted(err);
 		vb__session_await(s, -1, UINT64_MAX);
 	}
 	return rc;

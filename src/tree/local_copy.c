@@ -174,7 +174,7 @@ static void conduct(struct local *l)
 		}
 		poll(fds, 2, vb__ms_left(next));
 		if (fds[1].fd >= 0 && vb__plan_stopped(&l->plan)) {
-			vb__fail_stopped(&stopped);
+			vb__fail_interrupted(&stopped);
 			fail(l, &stopped);
 			fds[1].fd = -1;
 		}

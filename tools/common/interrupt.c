@@ -129,3 +129,9 @@ bool interrupt_seen(void)
 {
 	return seen;
 }
+
+void interrupt_leave(int code)
+{
+	if (seen)
+		_exit(code);
+}

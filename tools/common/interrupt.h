@@ -29,4 +29,10 @@ int interrupt_fd(void);
 
 bool interrupt_seen(void);
 
+/*
+ * At the end of main: if there was one, ends the process at once. The library may have left a thread to itself, which
+ * exit(3) would wait for, or take libraries down under.
+ */
+void interrupt_leave(int code);
+
 #endif
