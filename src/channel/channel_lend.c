@@ -213,7 +213,8 @@ bool vb__channel_tend(struct vb_channel *ch)
 void vb__channel_listen(struct vb_channel *ch)
 {
 	vb__channel_lock(ch);
-	vb__channel_progress(ch);
+	while (vb__channel_progress(ch) != 0)
+		;
 	vb__channel_unlock(ch);
 }
 

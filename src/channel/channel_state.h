@@ -79,10 +79,13 @@ struct vb__flusher {
 	pthread_cond_t wanted;
 	bool running, idle, stop;
 	bool attends;		 /* to the peer's accesses, all the time */
-	bool stands_in, in_use;	 /* to others, while nobody else polls; did somebody lately? */
+	bool stands_in;		 /* for others, while nobody else polls */
+	atomic_bool in_use;	 /* somebody did lately; set under the lock */
 	bool sleeps;		 /* standing in */
-	void (*look)(void *arg); /* or NULL: for who has to look at what came then */
+	bool (*look)(void *arg); /* or NULL: for who has to look at what changed then */
 	void *look_arg;
+	unsigned looked_at; /* `changes` */
+	bool to_send;	    /* it left something to be said */
 };
 
 /* Accesses to the peer's memory that are under way. Handles count them. */

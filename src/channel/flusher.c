@@ -38,31 +38,49 @@ static void be_idle(struct vb_channel *ch, uint64_t until_ns)
 	ch->flusher.idle = false;
 }
 
+/* What has changed until now is seen by this look. */
+static void look_for_others(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+	bool more;
+
+	f->looked_at = ch->changes;
+	vb__channel_unlock(ch);
+	more = f->look(f->look_arg);
+	vb__channel_lock(ch);
+	f->to_send = more;
+	if (!more && !(ch->ep->caps & VB__CAP_ATTENDED))
+		f->stands_in = false;
+}
+
+static unsigned news_for_others(const struct vb__flusher *f)
+{
+	if (!f->look)
+		return 0;
+	return VB__NEWS_RECEIVED | (f->to_send ? VB__NEWS_SENT | VB__NEWS_ROOM : 0);
+}
+
 static void sleep_for_others(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
 
 	f->sleeps = !f->attends;
-	vb__channel_wait(ch, f->look ? VB__NEWS_RECEIVED : 0);
+	vb__channel_wait(ch, news_for_others(f));
 	f->sleeps = false;
-	if (!f->look || f->in_use || !ch->inbox.count)
-		return;
-	vb__channel_unlock(ch);
-	f->look(f->look_arg);
-	vb__channel_lock(ch);
 }
 
 /* There is nothing to be sent. */
 static void look_after_accesses(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
-	bool in_use = f->in_use;
+	bool in_use = atomic_exchange(&f->in_use, false);
 
-	f->in_use = false;
 	if (ch->failure.code || (!f->attends && !f->stands_in))
 		be_idle(ch, UINT64_MAX);
 	else if (!f->attends && in_use)
 		be_idle(ch, vb__now_ns() + vb__ms(STEP_BACK_MS));
+	else if (f->look && f->looked_at != ch->changes)
+		look_for_others(ch);
 	else
 		sleep_for_others(ch);
 }
@@ -156,13 +174,13 @@ void vb__flusher_make_room(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
 
-	if (!f->sleeps || f->in_use)
+	if (!f->sleeps || f->in_use || pthread_equal(pthread_self(), f->thread))
 		return;
 	f->in_use = true;
 	vb__ep_wake(ch->ep);
 }
 
-void vb__channel_appoint(struct vb_channel *ch, void (*look)(void *arg), void *arg)
+void vb__channel_appoint(struct vb_channel *ch, bool (*look)(void *arg), void *arg)
 {
 	vb__channel_lock(ch);
 	ch->flusher.look = look;
@@ -170,10 +188,18 @@ void vb__channel_appoint(struct vb_channel *ch, void (*look)(void *arg), void *a
 	vb__channel_unlock(ch);
 }
 
-void vb__channel_leave(struct vb_channel *ch)
+void vb__channel_leave(struct vb_channel *ch, bool to_send)
 {
+	struct vb__flusher *f = &ch->flusher;
+
+	/* It knows already; reads come by the million. */
+	if (!to_send && atomic_load_explicit(&f->in_use, memory_order_relaxed))
+		return;
 	vb__channel_lock(ch);
-	vb__flusher_stand_in(ch);
+	if (vb__flusher_stand_in(ch) == 0 && to_send) {
+		f->to_send = true;
+		vb__flusher_wake(ch);
+	}
 	vb__channel_unlock(ch);
 }
 

@@ -107,15 +107,17 @@ bool vb__access_is_done(const struct vb_channel *channel, int64_t handle);
 bool vb__channel_is_attended(const struct vb_channel *channel);
 
 /*
- * For such a channel: `look` is called when something has come while nobody was inside a call for some
- * milliseconds, by a thread of the channel, without locks. Only after the first vb__channel_leave.
+ * After vb__channel_leave, a thread of the channel calls `look` when anything has changed while nobody was inside a
+ * call for some milliseconds, without locks. True: it has more to send than there was room for.
  */
-void vb__channel_appoint(struct vb_channel *channel, void (*look)(void *arg), void *arg);
+void vb__channel_appoint(struct vb_channel *channel, bool (*look)(void *arg), void *arg);
 
-/* At the end of a call: that thread may be needed from now on. */
-void vb__channel_leave(struct vb_channel *channel);
+/*
+ * At the end of a call: that thread may be needed from now on; or, with `to_send`, is needed until that is done.
+ */
+void vb__channel_leave(struct vb_channel *channel, bool to_send);
 
-/* Takes in what has come, without waiting for anything. */
+/* Takes in all that has come, without waiting for anything. */
 void vb__channel_listen(struct vb_channel *channel);
 
 /* Gives the peer the right, VB_RIGHT_READ or _WRITE, by tokens for parts of this memory, until it is covered. Here, too, somebody must be inside a call. */

@@ -5,6 +5,7 @@
  * that ends notes first how far it came, and then listens once more: so of a read and a question one always meets
  * the other.
  */
+#include <endian.h>
 #include <stdatomic.h>
 
 #include "stream/stream_state.h"
@@ -46,9 +47,11 @@ int vb__ledger_open(struct vb_stream *s, struct vb_error *err)
 void vb__ledger_note(struct vb_stream *s)
 {
 	struct cells *cells = cells_of(s);
+	uint64_t to = htole64(s->in.consumed);
 
-	atomic_store_explicit(&cells->read[1], s->in.consumed, memory_order_release);
-	atomic_store(&cells->read[0], s->in.consumed); /* before any listening that follows */
+	atomic_store_explicit(&cells->read[1], to, memory_order_relaxed);
+	atomic_store_explicit(&cells->read[0], to, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst); /* before any listening that follows */
 }
 
 void vb__stream_on_ledger(struct vb_stream *s, const uint8_t token[VB__STREAM_TOKEN])
@@ -87,10 +90,10 @@ static void post_look(struct vb_stream *s)
 static void judge_look(struct vb_stream *s)
 {
 	struct cells *cells = cells_of(s);
-	uint64_t to = atomic_load(&cells->found[0]);
+	uint64_t found = atomic_load(&cells->found[0]), to = le64toh(found);
 
 	s->ledger.look = 0;
-	if (to != atomic_load(&cells->found[1]))
+	if (found != atomic_load(&cells->found[1]))
 		s->ledger.due = true; /* it was just changing */
 	else if (to > s->out.sent)
 		vb__stream_violated(s, "it has read more than was sent");

@@ -68,12 +68,17 @@ static int go_on_leaving(struct vb_stream *s, void *arg, struct vb_error *err)
 }
 
 /* For the peer to hear of while nobody is in a call here: it looks it up, or a thread is there to tell. */
-static void note_read(struct vb_stream *s)
+static void tell_read(struct vb_stream *s, struct vb__call *call)
 {
+	struct leaving l = { .blocking = call->blocking };
+	bool unsaid;
+
 	if (s->ledger.region)
 		vb__ledger_note(s);
-	else
-		vb__channel_leave(s->channel);
+	vb__stream_until(s, call, go_on_leaving, &l, NULL);
+	unsaid = s->due & VB__DUE_SYNCED;
+	if (unsaid || !s->ledger.region)
+		vb__channel_leave(s->channel, unsaid);
 }
 
 static ssize_t read_some(struct vb_stream *s, void *data, size_t len, bool blocking,
@@ -81,7 +86,6 @@ static ssize_t read_some(struct vb_stream *s, void *data, size_t len, bool block
 {
 	struct vb__call call = { .wish = VB__WISH_READ, .blocking = blocking };
 	struct reading r = { .call = &call, .data = data, .len = len };
-	struct leaving l = { .blocking = blocking };
 	int rc;
 
 	vb__error_clear(err);
@@ -97,10 +101,8 @@ static ssize_t read_some(struct vb_stream *s, void *data, size_t len, bool block
 	}
 	rc = vb__stream_until(s, &call, go_on_reading, &r, err);
 	vb__stream_unwant(s);
-	if (rc == 0) {
-		note_read(s);
-		vb__stream_until(s, &call, go_on_leaving, &l, NULL);
-	}
+	if (rc == 0)
+		tell_read(s, &call);
 	s->reading = false;
 	if (s->awaiting)
 		vb__channel_poke(s->channel); /* it may be its turn to make way */

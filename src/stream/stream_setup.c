@@ -62,9 +62,8 @@ static int open_syncs(struct vb_stream *s, struct vb_error *err)
 {
 	int rc = 0;
 
-	if (vb__channel_is_attended(s->channel))
-		vb__channel_appoint(s->channel, vb__stream_look, s);
-	else
+	vb__channel_appoint(s->channel, vb__stream_look, s);
+	if (!vb__channel_is_attended(s->channel))
 		rc = vb__ledger_open(s, err);
 	if (rc && vb__channel_check_open(s->channel, NULL) != 0) {
 		vb__error_clear(
@@ -284,7 +283,10 @@ void vb_stream_abort(struct vb_stream *s)
 {
 	if (!s)
 		return;
+	pthread_mutex_lock(&s->lock); /* somebody may be looking */
+	s->closing = true;
 	vb__stream_drop(s);
+	pthread_mutex_unlock(&s->lock);
 	vb_channel_abort(s->channel);
 	destroy(s);
 }

@@ -169,8 +169,8 @@ struct vb_stream {
 /* Takes in what has arrived and says what is due. What fails is in s->failure and s->send_failure. */
 void vb__stream_attend(struct vb_stream *s, struct vb__call *call);
 
-/* The same for a peer who asks while nobody is in a call. Lock not held. */
-void vb__stream_look(void *stream);
+/* The same for a peer who asks while nobody is in a call. True: something is due still. Lock not held. */
+bool vb__stream_look(void *stream);
 
 /* Part of a call: 0 when it is done, VB_ERR_AGAIN if it has to wait, or a failure. */
 typedef int (*vb__stream_step)(struct vb_stream *s, void *arg, struct vb_error *err);

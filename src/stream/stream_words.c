@@ -317,16 +317,19 @@ static void tell_others(struct vb_stream *s, unsigned asking)
 		}
 }
 
-void vb__stream_look(void *arg)
+bool vb__stream_look(void *arg)
 {
 	struct vb_stream *s = arg;
 	struct vb__call call;
+	bool more;
 
 	pthread_mutex_lock(&s->lock);
 	vb__stream_attend(s, &call);
 	if (s->unmet)
 		tell_others(s, 0);
+	more = s->due;
 	pthread_mutex_unlock(&s->lock);
+	return more;
 }
 
 /* After attend had no luck: waits, 0; or VB_ERR_AGAIN for those who cannot. */

@@ -402,13 +402,26 @@ static int run_all(int *number, bool count_only)
 						      limit_thread_tests,  memory_thread_tests,
 						      stream_thread_tests, server_thread_tests,
 						      dgram_thread_tests,  NULL };
-	static const struct test *const others[] = {
-		channel_tests,	     frame_stranger_tests, end_tests,	 stranger_tests,
-		fabric_tests,	     lend_tests,	   limit_tests,	 memory_tests,
-		memory_bounds_tests, memory_order_tests,   pass_tests,	 stream_tests,
-		stream_direct_tests, stream_fault_tests,   server_tests, server_trouble_tests,
-		dgram_tests,	     dgram_stranger_tests, NULL
-	};
+	static const struct test *const others[] = { channel_tests,
+						     frame_stranger_tests,
+						     end_tests,
+						     stranger_tests,
+						     fabric_tests,
+						     lend_tests,
+						     limit_tests,
+						     memory_tests,
+						     memory_bounds_tests,
+						     memory_order_tests,
+						     pass_tests,
+						     stream_tests,
+						     stream_sync_tests,
+						     stream_direct_tests,
+						     stream_fault_tests,
+						     server_tests,
+						     server_trouble_tests,
+						     dgram_tests,
+						     dgram_stranger_tests,
+						     NULL };
 	static const struct test *const transfers[] = { crew_tests,    transfer_tests,
 							failure_tests, kill_tests,
 							door_tests,    seal_tests,

@@ -51,9 +51,10 @@ struct test {
 
 extern const struct test channel_tests[], end_tests[], stranger_tests[], fabric_tests[],
 	lend_tests[], limit_tests[], memory_tests[], memory_bounds_tests[], memory_order_tests[],
-	pass_tests[], stream_tests[], stream_direct_tests[], stream_fault_tests[], transfer_tests[],
-	failure_tests[], kill_tests[], door_tests[], seal_tests[], pack_tests[], server_tests[],
-	server_trouble_tests[], dgram_tests[], dgram_stranger_tests[], frame_stranger_tests[];
+	pass_tests[], stream_tests[], stream_sync_tests[], stream_direct_tests[],
+	stream_fault_tests[], transfer_tests[], failure_tests[], kill_tests[], door_tests[],
+	seal_tests[], pack_tests[], server_tests[], server_trouble_tests[], dgram_tests[],
+	dgram_stranger_tests[], frame_stranger_tests[];
 
 /* Several threads on one object: with --threads only these, for the thread sanitizer. */
 extern const struct test thread_tests[], lend_thread_tests[], limit_thread_tests[],

@@ -396,6 +396,60 @@ static void deceiving_client(struct side *side)
 	vb_channel_abort(ch);
 }
 
+#ifdef VB_HAVE_VERBS
+/* A place that is no ledger; and a second one. */
+static const struct {
+	size_t len;
+	unsigned rights, times;
+} odd_ledgers[] = {
+	{ 8, VB_RIGHT_READ, 1 },
+	{ 4096, VB_RIGHT_READ, 1 },
+	{ 16, VB_RIGHT_WRITE, 1 },
+	{ 16, VB_RIGHT_READ, 2 },
+};
+#define ODD_LEDGERS (sizeof(odd_ledgers) / sizeof(odd_ledgers[0]))
+
+static void choosy_server(struct side *side)
+{
+	struct vb_stream_server *server = serve_streams(side, DIRECT_BYTES);
+	struct vb_stream *stream;
+	struct vb_error err;
+	uint8_t byte;
+
+	for (unsigned i = 0; i < ODD_LEDGERS; i++) {
+		CHECK_EQ(vb_stream_accept(server, &stream, &err), 0);
+		CHECK_EQ(vb_stream_read(stream, &byte, 1, &err), VB_ERR_PROTOCOL);
+		vb_stream_abort(stream);
+	}
+	vb_stream_server_close(server);
+}
+
+static void odd_client(struct side *side)
+{
+	struct vb__stream_word word = { .kind = VB__STREAM_LEDGER };
+	struct vb_error err = { .code = VB_OK };
+
+	side->options.depth = 16;
+	for (unsigned i = 0; i < ODD_LEDGERS; i++) {
+		struct vb_channel *ch = connect_there(side);
+		struct vb_region *memory;
+		struct vb_grant *grant;
+		struct vb__loan loan;
+
+		CHECK_EQ(vb_region_alloc(ch, 4096, &memory, &err), 0);
+		CHECK_EQ(vb_grant(memory, 0, odd_ledgers[i].len, odd_ledgers[i].rights, &grant,
+				  &err),
+			 0);
+		for (unsigned n = 0; n < odd_ledgers[i].times; n++)
+			say(ch, word, vb_grant_token(grant));
+		while (vb__channel_recv_loan(ch, &loan, &err) == 0)
+			vb__channel_give_back(ch, &loan);
+		vb_channel_abort(ch);
+		vb__error_clear(&err);
+	}
+}
+#endif
+
 const struct test stream_direct_tests[] = {
 	{ "stream_large_writes_are_placed_without_a_copy", placed_server, placed_client },
 	{ "stream_read_only_memory_is_placed_without_a_copy", placed_server, read_only_client },
@@ -410,6 +464,7 @@ const struct test stream_direct_tests[] = {
 	  .only = "verbs" },
 	{ "stream_forgotten_memory_by_windows_is_out_of_reach", forgetting_windows_server,
 	  persistent_client, .only = "verbs" },
+	{ "stream_peer_s_ledger_is_none", choosy_server, odd_client, .only = "verbs" },
 #endif
 	{ "stream_peer_places_more_than_was_wanted", overwhelmed_server, overwhelming_client },
 	{ "stream_peer_wants_it_where_there_is_no_place", misled_server, misleading_client },

@@ -223,6 +223,42 @@ static void limited_eager_client(struct side *side)
 	write_and_read(side, UINT64_MAX);
 }
 
+/* Aborted while nobody is in a call, and data comes: a thread may be taking it in. */
+#define ABORTS 16u
+
+static void aborting_server(struct side *side)
+{
+	for (unsigned i = 0; i < ABORTS; i++) {
+		struct vb_stream *stream = serve_stream(side, 0);
+
+		read_bytes(stream, 0, 40, 40, 1);
+		usleep(4000 + i * 50);
+		vb_stream_abort(stream);
+		signal_step(side, 0);
+	}
+}
+
+static void dripping_client(struct side *side)
+{
+	for (unsigned i = 0; i < ABORTS; i++) {
+		struct vb_stream *stream = connect_stream(side, 0);
+		uint8_t bytes[300] = { 0 };
+		ssize_t n;
+
+		CHECK_EQ(sem_trywait(&side->shared->listening), 0); /* the next is another one */
+		write_bytes(stream, 0, 40, 40, 1);
+		CHECK_EQ(vb_stream_flush(stream, NULL), 0);
+		usleep(2000);
+		do {
+			n = vb_stream_try_write(stream, bytes, sizeof(bytes), NULL);
+			(void)vb_stream_try_flush(stream, NULL);
+			usleep(20);
+		} while (n >= 0 || n == VB_ERR_AGAIN);
+		vb_stream_abort(stream);
+		await_step(side, 0);
+	}
+}
+
 const struct test stream_thread_tests[] = {
 	{ "stream_read_and_written_at_random_by_two_threads", model_server, model_client },
 	{ "stream_read_and_written_directly_by_two_threads", direct_model_server,
@@ -233,5 +269,6 @@ const struct test stream_thread_tests[] = {
 	{ "stream_both_write_more_than_spills_until_one_reads", limited_server, limited_client },
 	{ "stream_both_write_more_than_spills_eagerly_until_one_reads", limited_server,
 	  limited_eager_client },
+	{ "stream_aborted_while_data_comes", aborting_server, dripping_client },
 	{ NULL },
 };
