@@ -170,6 +170,21 @@ static struct end connect_stream(const struct run *run)
 
 /* ---- Measuring ---- */
 
+/* A writer that has read before has a thread more, over libfabric; most have. */
+static void greet(const struct end *end)
+{
+	put(end, "!", 1);
+	if (end->stream)
+		must(vb_stream_flush(end->stream, NULL), NULL);
+}
+
+static void hear_greeting(const struct end *end)
+{
+	char byte;
+
+	must_do(get(end, &byte, 1), "greeting");
+}
+
 /* The reader's memory for each read: of one write, but not less than a reader would use. */
 static size_t read_size(const struct run *run)
 {
@@ -185,6 +200,7 @@ static void serve(const struct run *run)
 
 	memset(data, 1, size);
 	keep(run, &end, data);
+	greet(&end);
 	while (get(&end, data, size))
 		if (echo)
 			put(&end, data, size);
@@ -229,6 +245,7 @@ static void measure(const struct run *run)
 
 	memset(data, 1, run->size);
 	keep(run, &end, data);
+	hear_greeting(&end);
 	if (!strcmp(run->mode, "bw"))
 		printf("%.1f\n", (double)run->size * run->count / one_way(run, &end, data) / 1e6);
 	else if (!strcmp(run->mode, "rate"))

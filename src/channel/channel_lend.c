@@ -264,6 +264,7 @@ unsigned vb__channel_changes(struct vb_channel *ch)
 
 	vb__channel_lock(ch);
 	changes = ch->changes;
+	vb__flusher_note_use(ch);
 	vb__channel_unlock(ch);
 	return changes;
 }
@@ -276,8 +277,11 @@ static unsigned news_for(bool to_send)
 void vb__channel_await_change(struct vb_channel *ch, unsigned seen, bool to_send)
 {
 	vb__channel_lock(ch);
-	if (ch->changes == seen)
+	if (ch->changes == seen) {
+		vb__flusher_watch(ch);
 		vb__channel_wait(ch, news_for(to_send));
+		vb__flusher_unwatch(ch);
+	}
 	vb__channel_unlock(ch);
 }
 

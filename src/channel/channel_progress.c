@@ -388,6 +388,7 @@ static void wait_for(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)
 {
 	unsigned brought = vb__channel_progress(ch);
 
+	vb__flusher_note_use(ch);
 	vb__packet_post_control(ch);
 	if (brought & news)
 		return;

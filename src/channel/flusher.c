@@ -4,8 +4,9 @@
  * earlier ones are under way. The application may go away to do something
  * else just then; this thread sees to it that nothing stays behind. And where
  * accesses to memory need somebody who polls, at both ends, it is the one: for
- * the peer's all the time, for our own and a stream's while nobody else does. It exists only in
- * channels that have put messages together, granted memory or accessed some, and under streams that were read from.
+ * the peer's all the time, for our own while nobody else does. Under a stream it looks at what came while the
+ * program is in no call. It exists only in channels that have put messages together, granted memory or
+ * accessed some, and under streams whose reads said that it may be needed.
  */
 #include <signal.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #define PATIENCE_NS 50000
 
 /* Who goes on accessing memory polls by itself, and would only be disturbed. */
-#define STEP_BACK_MS 2u
+#define STEP_BACK_MS 5u
 
 static void wait_for_room(struct vb_channel *ch)
 {
@@ -38,6 +39,14 @@ static void be_idle(struct vb_channel *ch, uint64_t until_ns)
 	ch->flusher.idle = false;
 }
 
+/* Whoever waits looks as well, and better. So it is woken only when that one goes. */
+static void rest(struct vb_channel *ch)
+{
+	ch->flusher.rests = true;
+	be_idle(ch, UINT64_MAX);
+	ch->flusher.rests = false;
+}
+
 /* What has changed until now is seen by this look. */
 static void look_for_others(struct vb_channel *ch)
 {
@@ -45,11 +54,12 @@ static void look_for_others(struct vb_channel *ch)
 	bool more;
 
 	f->looked_at = ch->changes;
+	f->to_send = false;
 	vb__channel_unlock(ch);
 	more = f->look(f->look_arg);
 	vb__channel_lock(ch);
-	f->to_send = more;
-	if (!more && !(ch->ep->caps & VB__CAP_ATTENDED))
+	f->to_send |= more; /* somebody may have left with more since */
+	if (!f->to_send && !(ch->ep->caps & VB__CAP_ATTENDED))
 		f->stands_in = false;
 }
 
@@ -79,6 +89,8 @@ static void look_after_accesses(struct vb_channel *ch)
 		be_idle(ch, UINT64_MAX);
 	else if (!f->attends && in_use)
 		be_idle(ch, vb__now_ns() + vb__ms(STEP_BACK_MS));
+	else if (!f->attends && f->watchers)
+		rest(ch);
 	else if (f->look && f->looked_at != ch->changes)
 		look_for_others(ch);
 	else
@@ -174,9 +186,9 @@ void vb__flusher_make_room(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
 
-	if (!f->sleeps || f->in_use || pthread_equal(pthread_self(), f->thread))
+	if (!f->sleeps || pthread_equal(pthread_self(), f->thread))
 		return;
-	f->in_use = true;
+	f->sleeps = false;
 	vb__ep_wake(ch->ep);
 }
 
@@ -196,11 +208,40 @@ void vb__channel_leave(struct vb_channel *ch, bool to_send)
 	if (!to_send && atomic_load_explicit(&f->in_use, memory_order_relaxed))
 		return;
 	vb__channel_lock(ch);
-	if (vb__flusher_stand_in(ch) == 0 && to_send) {
+	if (vb__flusher_stand_in(ch) != 0) {
+		f->in_use = true; /* so it is not tried with each call */
+		vb__log(&ch->settings.log, VB_LOG_WARNING,
+			"there is no thread for %s: what it asks may be answered in the next call only",
+			ch->ep->peer);
+	} else if (to_send) {
 		f->to_send = true;
 		vb__flusher_wake(ch);
 	}
 	vb__channel_unlock(ch);
+}
+
+void vb__flusher_note_use(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+
+	if (f->stands_in && !pthread_equal(pthread_self(), f->thread))
+		atomic_store_explicit(&f->in_use, true, memory_order_relaxed);
+}
+
+void vb__flusher_watch(struct vb_channel *ch)
+{
+	ch->flusher.watchers++;
+}
+
+void vb__flusher_unwatch(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+
+	vb__flusher_note_use(ch);
+	if (--f->watchers == 0 && f->rests) {
+		f->rests = false;
+		vb__flusher_wake(ch);
+	}
 }
 
 void vb__flusher_stop(struct vb_channel *ch)

@@ -75,7 +75,8 @@ static void tell_read(struct vb_stream *s, struct vb__call *call)
 
 	if (s->ledger.region)
 		vb__ledger_note(s);
-	vb__stream_until(s, call, go_on_leaving, &l, NULL);
+	if (s->ledger.region || vb__stream_owes_answer(s) || s->due)
+		vb__stream_until(s, call, go_on_leaving, &l, NULL);
 	unsaid = s->due & VB__DUE_SYNCED;
 	if (unsaid || !s->ledger.region)
 		vb__channel_leave(s->channel, unsaid);

@@ -164,6 +164,12 @@ struct vb_stream {
 	uint64_t registered_before; /* the channel's own memory */
 };
 
+/* The peer waits to hear how far was read. */
+static inline bool vb__stream_owes_answer(const struct vb_stream *s)
+{
+	return s->in.asked_at > s->in.answered_at;
+}
+
 /* ---- stream_words.c: lock held ---- */
 
 /* Takes in what has arrived and says what is due. What fails is in s->failure and s->send_failure. */

@@ -258,7 +258,7 @@ void vb__stream_say_due(struct vb_stream *s)
 {
 	int rc;
 
-	if (s->in.asked_at > s->in.answered_at && s->in.consumed >= s->in.asked_at)
+	if (vb__stream_owes_answer(s) && s->in.consumed >= s->in.asked_at && !s->closing)
 		s->due |= VB__DUE_SYNCED;
 	for (unsigned due = VB__DUE_LEDGER; due <= VB__DUE_FLUSH && s->due; due <<= 1) {
 		if (!(s->due & due))
