@@ -223,6 +223,20 @@ bool vb__channel_is_attended(const struct vb_channel *ch)
 	return ch->ep->caps & VB__CAP_ATTENDED;
 }
 
+void vb__channel_begin_flow(struct vb_channel *ch)
+{
+	vb__channel_lock(ch);
+	ch->in_flow += ch->ep->caps & VB__CAP_ATTENDED ? 1 : 0;
+	vb__channel_unlock(ch);
+}
+
+void vb__channel_end_flow(struct vb_channel *ch)
+{
+	vb__channel_lock(ch);
+	ch->in_flow -= ch->ep->caps & VB__CAP_ATTENDED ? 1 : 0;
+	vb__channel_unlock(ch);
+}
+
 void vb__channel_stop_spinning(struct vb_channel *ch)
 {
 	vb__channel_lock(ch);

@@ -15,6 +15,8 @@
 
 #define BATCH 16
 #define POLLS_PER_YIELD 32u
+/* In the middle of a large transfer: from one wait to the next it takes as long as some 100 KiB to a MiB. */
+#define FLOW_SPINS 10u
 #define POLLS_TO_MEASURE 32u
 #define SPINS_PER_MEASUREMENT 1024u
 
@@ -344,12 +346,12 @@ static unsigned polls_within(uint64_t budget_ns, uint64_t poll_ns)
 static bool spin(struct vb_channel *ch)
 {
 	uint64_t start, took, budget = (uint64_t)ch->settings.spin_us * 1000;
-	unsigned before = ch->changes, made;
+	unsigned before = ch->changes, made, times = ch->in_flow ? FLOW_SPINS : 1;
 
 	if (!budget)
 		return false;
 	if (ch->spins++ % SPINS_PER_MEASUREMENT != 0 && ch->spin_polls) {
-		poll_for_change(ch, ch->spin_polls);
+		poll_for_change(ch, ch->spin_polls * times);
 		return ch->changes != before;
 	}
 	start = vb__now_ns();
@@ -357,7 +359,7 @@ static bool spin(struct vb_channel *ch)
 	took = vb__now_ns() - start;
 	if (made == POLLS_TO_MEASURE)
 		ch->spin_polls = polls_within(budget, took / made + 1);
-	return ch->changes != before || took < budget;
+	return ch->changes != before || took < budget * times;
 }
 
 static void sleep_on_descriptor(struct vb_channel *ch, unsigned news, uint64_t deadline_ns)

@@ -78,12 +78,12 @@ struct vb__flusher {
 	pthread_t thread;
 	pthread_cond_t wanted;
 	bool running, idle, stop;
-	bool attends;	    /* to the peer's accesses, all the time */
-	bool stands_in;	    /* for others, while nobody else polls */
-	atomic_bool in_use; /* somebody did lately; set under the lock */
-	bool sleeps;	    /* standing in */
-	unsigned watchers;  /* of the program's, who wait and look at what changes */
-	bool rests;	    /* while there are any */
+	bool attends;		 /* to the peer's accesses, all the time */
+	bool stands_in;		 /* for others, while nobody else polls */
+	atomic_bool in_use;	 /* somebody did lately; set under the lock */
+	bool sleeps;		 /* standing in */
+	unsigned watchers;	 /* of the program's, who wait and look at what changes */
+	bool rests;		 /* while there are any */
 	bool (*look)(void *arg); /* or NULL: for who has to look at what changed then */
 	void *look_arg;
 	unsigned looked_at; /* `changes` */
@@ -126,6 +126,7 @@ struct vb_channel {
 	unsigned changes;    /* counts whatever a waiting thread may want to know of */
 	uint32_t timeout_ms; /* how long calls wait for the peer's program; 0: without limit */
 	unsigned spins, spin_polls; /* how often was spun; how many polls make up spin_us */
+	unsigned in_flow;	    /* threads that move something large, which has no long waits */
 
 	struct vb_error failure;
 	struct vb__credits credits;

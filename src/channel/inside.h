@@ -134,6 +134,13 @@ bool vb__channel_has_windows(const struct vb_channel *channel);
 /* How often memory was registered for this channel so far, its own included. */
 uint64_t vb__channel_registrations(struct vb_channel *channel);
 
+/*
+ * Between these, a thread moves something large, and the peer does so, too: what it waits for will be there soon,
+ * and falling asleep would take longer. For fabrics where the CPU itself moves the data.
+ */
+void vb__channel_begin_flow(struct vb_channel *channel);
+void vb__channel_end_flow(struct vb_channel *channel);
+
 /* From now on waiting is sleeping: where the CPU itself has to move the data, spinning is in its way. */
 void vb__channel_stop_spinning(struct vb_channel *channel);
 

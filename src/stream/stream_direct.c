@@ -78,6 +78,7 @@ bool vb__stream_want(struct vb_stream *s, void *data, size_t len)
 	want->used = false;
 	want->from = s->in.consumed;
 	want->to = want->from + len;
+	vb__channel_begin_flow(s->channel);
 	s->due |= VB__DUE_WANT;
 	vb__stream_say_due(s);
 	return true;
@@ -90,6 +91,7 @@ void vb__stream_unwant(struct vb_stream *s)
 	if (!want->open)
 		return;
 	s->due &= ~(unsigned)VB__DUE_WANT;
+	vb__channel_end_flow(s->channel);
 	/* If it writes small again, the next one would be in vain. */
 	s->in.is_placed = want->used;
 	if (want->exposed)

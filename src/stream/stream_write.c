@@ -300,17 +300,22 @@ int vb_stream_write(struct vb_stream *s, const void *data, size_t len, struct vb
 {
 	struct vb__call call = { .wish = VB__WISH_WRITE, .blocking = true };
 	struct writing w = { .call = &call, .data = data, .len = len };
+	bool flows = len >= s->direct_bytes;
 	int rc;
 
 	vb__error_clear(err);
 	rc = check_memory(data, len, err);
 	if (rc)
 		return rc;
+	if (flows)
+		vb__channel_begin_flow(s->channel);
 	pthread_mutex_lock(&s->lock);
 	rc = vb__stream_until(s, &call, go_on_writing, &w, err);
 	if (len > COPY_MAX || goes_at_once(s, len))
 		rc = finish_write(s, &call, &w, rc, err);
 	pthread_mutex_unlock(&s->lock);
+	if (flows)
+		vb__channel_end_flow(s->channel);
 	return rc;
 }
 
