@@ -351,7 +351,8 @@ static bool spin(struct vb_channel *ch)
 	if (!budget)
 		return false;
 	if (ch->spins++ % SPINS_PER_MEASUREMENT != 0 && ch->spin_polls) {
-		poll_for_change(ch, ch->spin_polls * times);
+		poll_for_change(ch, ch->spin_polls > UINT_MAX / times ? UINT_MAX
+								      : ch->spin_polls * times);
 		return ch->changes != before;
 	}
 	start = vb__now_ns();

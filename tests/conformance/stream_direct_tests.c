@@ -365,6 +365,89 @@ static void misleading_client(struct side *side)
 	vb_channel_abort(ch);
 }
 
+/* The answer has no room, and then the peer asks again, about more than was read. */
+static void late_answer_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, UINT64_MAX);
+	size_t len = 64 * MIB;
+	uint8_t *buffer = calloc(1, len), bytes[40];
+	struct vb_error err;
+
+	await_step(side, 0);
+	sleep_ms(50); /* the question is here */
+	CHECK(vb_stream_try_write(stream, buffer, len, &err) > 0);
+	while (vb_stream_try_write(stream, buffer, len, &err) > 0)
+		;
+	/* The answer to the first question takes the last room. */
+	CHECK_EQ(vb_stream_try_read(stream, bytes, 20, &err), 20);
+	signal_step(side, 1);
+	await_step(side, 0);
+	sleep_ms(50);
+	while (vb_stream_try_read(stream, bytes, 20, &err) != 20)
+		;
+	signal_step(side, 1);
+	await_step(side, 2);
+	CHECK_EQ(vb_stream_read(stream, bytes, 10, &err), 10);
+	signal_step(side, 3);
+	vb_stream_read(stream, bytes, 1, &err);
+	vb_stream_abort(stream);
+	free(buffer);
+}
+
+/* Takes in what comes until there was nothing for a while, or it was confirmed that 50 were read. */
+static bool hears_of_50(struct vb_channel *ch)
+{
+	struct vb_error err = { .code = VB_OK };
+	struct vb__stream_word word;
+	struct vb__loan loan;
+
+	for (unsigned quiet = 0; quiet < 100; quiet++) {
+		while (vb__channel_try_recv_loan(ch, &loan, &err) == 0) {
+			quiet = 0;
+			CHECK(vb__stream_word_decode(&word, loan.data, loan.bytes));
+			vb__channel_give_back(ch, &loan);
+			if (word.kind == VB__STREAM_SYNCED && word.offset == 50)
+				return true;
+		}
+		vb__channel_listen(ch);
+		sleep_ms(1);
+	}
+	return false;
+}
+
+static void say_bytes(struct vb_channel *ch, uint64_t offset, uint64_t len)
+{
+	struct vb__stream_word word = {
+		.kind = VB__STREAM_DATA, .asks = true, .offset = offset, .length = len
+	};
+	struct vb_error err = { .code = VB_OK };
+	struct vb__loan loan;
+
+	CHECK_EQ(vb__channel_borrow(ch, &loan, &err), 0);
+	memset(loan.data, 0, len);
+	vb__stream_word_encode(loan.data + len, &word);
+	CHECK_EQ(vb__channel_send_loan(ch, &loan, len + VB__STREAM_WORD, &err), 0);
+}
+
+static void impatient_client(struct side *side)
+{
+	struct vb_channel *ch;
+
+	side->options.depth = 16;
+	ch = connect_there(side);
+	for (unsigned i = 0; i < 2; i++) {
+		say_bytes(ch, i * 20, 20);
+		signal_step(side, 0);
+		await_step(side, 1);
+	}
+	say_bytes(ch, 40, 10);
+	CHECK(!hears_of_50(ch));
+	signal_step(side, 2);
+	CHECK(hears_of_50(ch));
+	await_step(side, 3);
+	vb_channel_abort(ch);
+}
+
 /* The peer's ledger tells that more was read than was sent. Over libfabric there is none at all. */
 static void deceived_server(struct side *side)
 {
@@ -468,6 +551,7 @@ const struct test stream_direct_tests[] = {
 #endif
 	{ "stream_peer_places_more_than_was_wanted", overwhelmed_server, overwhelming_client },
 	{ "stream_peer_wants_it_where_there_is_no_place", misled_server, misleading_client },
+	{ "stream_answers_only_for_what_was_read", late_answer_server, impatient_client },
 	{ "stream_peer_tells_of_more_than_was_sent", deceived_server, deceiving_client },
 	{ NULL },
 };
