@@ -71,8 +71,8 @@ struct vb__loop {
 };
 
 /*
- * A thread for fabrics that post slowly: sends the outbox if nobody else does.
- * It also polls for accesses where the fabric needs that.
+ * A thread for what is to be done while the program is in no call: sends the outbox, polls for accesses where the
+ * fabric needs that, and looks for a stream at what came. See flusher.c.
  */
 struct vb__flusher {
 	pthread_t thread;
@@ -80,7 +80,7 @@ struct vb__flusher {
 	bool running, idle, stop;
 	bool attends;		 /* to the peer's accesses, all the time */
 	bool stands_in;		 /* for others, while nobody else polls */
-	atomic_bool in_use;	 /* somebody did lately; set under the lock */
+	atomic_bool in_use;	 /* somebody did poll lately; set under the lock */
 	bool sleeps;		 /* standing in */
 	unsigned watchers;	 /* of the program's, who wait and look at what changes */
 	bool rests;		 /* while there are any */
@@ -88,6 +88,7 @@ struct vb__flusher {
 	void *look_arg;
 	unsigned looked_at; /* `changes` */
 	bool to_send;	    /* it left something to be said */
+	bool missed;	    /* it could not be started */
 };
 
 /* Accesses to the peer's memory that are under way. Handles count them. */

@@ -79,6 +79,16 @@ static void sleep_for_others(struct vb_channel *ch)
 	f->sleeps = false;
 }
 
+/* Whoever polls need not have looked at what came thereby. */
+static void step_back(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+
+	be_idle(ch, vb__now_ns() + vb__ms(STEP_BACK_MS));
+	if (f->look && !f->stop && f->looked_at != ch->changes)
+		look_for_others(ch);
+}
+
 /* There is nothing to be sent. */
 static void look_after_accesses(struct vb_channel *ch)
 {
@@ -88,7 +98,7 @@ static void look_after_accesses(struct vb_channel *ch)
 	if (ch->failure.code || (!f->attends && !f->stands_in))
 		be_idle(ch, UINT64_MAX);
 	else if (!f->attends && in_use)
-		be_idle(ch, vb__now_ns() + vb__ms(STEP_BACK_MS));
+		step_back(ch);
 	else if (!f->attends && f->watchers)
 		rest(ch);
 	else if (f->look && f->looked_at != ch->changes)
@@ -200,6 +210,16 @@ void vb__channel_appoint(struct vb_channel *ch, bool (*look)(void *arg), void *a
 	vb__channel_unlock(ch);
 }
 
+/* Once: it is tried again with each call. */
+static void tell_of_no_thread(struct vb_channel *ch)
+{
+	if (!ch->flusher.missed)
+		vb__log(&ch->settings.log, VB_LOG_WARNING,
+			"there is no thread for %s: what it asks may be answered in the next call only",
+			ch->ep->peer);
+	ch->flusher.missed = true;
+}
+
 void vb__channel_leave(struct vb_channel *ch, bool to_send)
 {
 	struct vb__flusher *f = &ch->flusher;
@@ -209,10 +229,7 @@ void vb__channel_leave(struct vb_channel *ch, bool to_send)
 		return;
 	vb__channel_lock(ch);
 	if (vb__flusher_stand_in(ch) != 0) {
-		f->in_use = true; /* so it is not tried with each call */
-		vb__log(&ch->settings.log, VB_LOG_WARNING,
-			"there is no thread for %s: what it asks may be answered in the next call only",
-			ch->ep->peer);
+		tell_of_no_thread(ch);
 	} else if (to_send) {
 		f->to_send = true;
 		vb__flusher_wake(ch);
