@@ -58,7 +58,8 @@ struct vb_stream_options {
 	 * How much of the peer's may pile up here while nobody reads, so that two who
 	 * only write do not wait for each other for ever: at the side that accepted during
 	 * a write, at either during a sync. When so much has piled up they do wait, until
-	 * somebody reads: there is a warning in the log then, once. 1 GiB.
+	 * somebody reads: there is a warning in the log then, once. 1 GiB. Nothing piles up
+	 * for calls that do not wait: an event loop that writes has to read as well.
 	 */
 	uint64_t spill_bytes;
 };

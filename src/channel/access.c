@@ -309,6 +309,18 @@ static size_t most_at_once(const struct vb_channel *ch)
 	return unstoppable ? UNSTOPPABLE_BYTES : ch->ep->max_bytes;
 }
 
+uint64_t vb__access_room(struct vb_channel *ch)
+{
+	const struct vb__accesses *a = &ch->accesses;
+	uint64_t room;
+
+	vb__channel_lock(ch);
+	if (__builtin_mul_overflow(a->limit - (a->posted - a->done), most_at_once(ch), &room))
+		room = UINT64_MAX;
+	vb__channel_unlock(ch);
+	return room;
+}
+
 /* Lock held. In several operations if it is larger than one can be; a notice comes with the last. */
 static int64_t start(struct vb_channel *ch, const struct checked *c, struct vb_error *err)
 {

@@ -100,6 +100,9 @@ int vb__region_open_source(struct vb_channel *channel, const void *addr, size_t 
 int64_t vb__access_post(struct vb_channel *channel, const struct vb_access *accesses, int count,
 			bool attended, struct vb_error *err);
 
+/* How many bytes can be accessed at once before posting more has to wait for that. */
+uint64_t vb__access_room(struct vb_channel *channel);
+
 /* It is over, and went well. */
 bool vb__access_is_done(const struct vb_channel *channel, int64_t handle);
 

@@ -144,8 +144,9 @@ bool vb__stream_ready_memory(struct vb_stream *s, const void *data, size_t len,
 ssize_t vb__stream_place(struct vb_stream *s, const void *data, size_t len)
 {
 	struct vb__outgoing *out = &s->out;
-	uint64_t wanted = out->target.to - out->sent;
-	struct iovec piece = { .iov_base = (void *)data, .iov_len = len < wanted ? len : wanted };
+	uint64_t wanted = out->target.to - out->sent, room = vb__access_room(s->channel);
+	uint64_t most = wanted < room ? wanted : room;
+	struct iovec piece = { .iov_base = (void *)data, .iov_len = len < most ? len : most };
 	struct vb_access access = {
 		.kind = VB_PUT,
 		.token = &out->target.token,
@@ -153,8 +154,11 @@ ssize_t vb__stream_place(struct vb_stream *s, const void *data, size_t len)
 		.pieces = &piece,
 		.count = 1,
 	};
-	int64_t handle = vb__access_post(s->channel, &access, 1, true, &s->send_failure);
+	int64_t handle;
 
+	if (!room)
+		return 0;
+	handle = vb__access_post(s->channel, &access, 1, true, &s->send_failure);
 	if (handle == VB_ERR_INVALID || handle == VB_ERR_REMOTE_ACCESS)
 		vb__stream_violated(s, "where it wants data there is no place for it");
 	if (handle < 0)

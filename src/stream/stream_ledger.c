@@ -63,8 +63,9 @@ void vb__stream_on_ledger(struct vb_stream *s, const uint8_t token[VB__STREAM_TO
 
 	for (unsigned i = 0; i < VB__STREAM_TOKEN; i++)
 		t.bytes[i] = token[i];
-	if (!l->region || l->known || vb_token_read(&t, &len, &rights, NULL) != 0 ||
-	    !(rights & VB_RIGHT_READ) || len != sizeof(((struct cells *)NULL)->read)) {
+	if (vb__channel_is_attended(s->channel) || l->known ||
+	    vb_token_read(&t, &len, &rights, NULL) != 0 || !(rights & VB_RIGHT_READ) ||
+	    len != sizeof(((struct cells *)NULL)->read)) {
 		vb__stream_violated(s, "a ledger that makes no sense");
 		return;
 	}
@@ -107,6 +108,6 @@ void vb__ledger_look(struct vb_stream *s)
 
 	if (l->look && vb__access_is_done(s->channel, l->look))
 		judge_look(s);
-	if (l->due && l->known && !l->look)
+	if (l->due && l->known && l->region && !l->look && vb__access_room(s->channel))
 		post_look(s);
 }

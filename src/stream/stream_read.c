@@ -40,10 +40,6 @@ static int go_on_reading(struct vb_stream *s, void *arg, struct vb_error *err)
 	return VB_ERR_AGAIN;
 }
 
-struct leaving {
-	bool blocking, listened;
-};
-
 /* All that has come was read, and the peer will not be told of it anyway. */
 static bool may_be_asked(const struct vb_stream *s)
 {
@@ -53,30 +49,29 @@ static bool may_be_asked(const struct vb_stream *s)
 /* What was read stands in the ledger. Who asked before that could see it is waiting for an answer. */
 static int go_on_leaving(struct vb_stream *s, void *arg, struct vb_error *err)
 {
-	struct leaving *l = arg;
+	bool *listened = arg;
 
 	(void)err;
-	if (!l->listened && s->ledger.region && may_be_asked(s)) {
+	if (!*listened && s->ledger.region && may_be_asked(s)) {
 		vb__channel_listen(s->channel);
-		l->listened = true;
+		*listened = true;
 		return VB_ERR_AGAIN; /* to look at it */
 	}
-	if (l->listened)
+	if (*listened)
 		s->in.settled = s->in.consumed;
 	vb__stream_say_due(s);
-	return l->blocking && s->due & VB__DUE_SYNCED ? VB_ERR_AGAIN : 0;
+	return 0;
 }
 
 /* For the peer to hear of while nobody is in a call here: it looks it up, or a thread is there to tell. */
 static void tell_read(struct vb_stream *s, struct vb__call *call)
 {
-	struct leaving l = { .blocking = call->blocking };
-	bool unsaid;
+	bool listened = false, unsaid;
 
 	if (s->ledger.region)
 		vb__ledger_note(s);
 	if (s->ledger.region || vb__stream_owes_answer(s) || s->due)
-		vb__stream_until(s, call, go_on_leaving, &l, NULL);
+		vb__stream_until(s, call, go_on_leaving, &listened, NULL);
 	unsaid = s->due & VB__DUE_SYNCED;
 	if (unsaid || !s->ledger.region)
 		vb__channel_leave(s->channel, unsaid);

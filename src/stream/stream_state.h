@@ -224,7 +224,7 @@ void vb__stream_on_placed(struct vb_stream *s, const struct vb__stream_word *wor
 bool vb__stream_ready_memory(struct vb_stream *s, const void *data, size_t len,
 			     struct vb_region **region);
 
-/* Places this at the target, as much as fits; returns how much, or a failure. The word for it is due then. */
+/* Places this at the target, as much as fits and can be under way; returns how much, or a failure. The word for it is due then. */
 ssize_t vb__stream_place(struct vb_stream *s, const void *data, size_t len);
 
 /* After the channel is closed: the regions went with it. */

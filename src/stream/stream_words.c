@@ -261,13 +261,16 @@ void vb__stream_say_due(struct vb_stream *s)
 	if (vb__stream_owes_answer(s) && s->in.consumed >= s->in.asked_at && !s->closing)
 		s->due |= VB__DUE_SYNCED;
 	else
-		s->due &= ~(unsigned)VB__DUE_SYNCED; /* it has asked again since, further on */
+		s->due &= ~(
+			unsigned)VB__DUE_SYNCED; /* above all if it has asked again since, further on */
 	for (unsigned due = VB__DUE_LEDGER; due <= VB__DUE_FLUSH && s->due; due <<= 1) {
 		if (!(s->due & due))
 			continue;
 		rc = say_one(s, due);
 		if (rc != VB_ERR_AGAIN)
 			s->due &= ~due;
+		else if (due == VB__DUE_PLACED)
+			break; /* nothing may overtake that */
 	}
 }
 

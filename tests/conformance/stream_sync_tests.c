@@ -314,6 +314,52 @@ static void full_client(struct side *side)
 	vb_stream_abort(stream);
 }
 
+/* Just as full, and the peer is in no call, so nobody makes room: a read that has all its bytes does not wait for that. */
+#define SMALL_BLOCK 1024u
+
+static void be_narrow(struct side *side)
+{
+	side->options.depth = 4;
+	side->options.max_message_bytes = SMALL_BLOCK + VB__STREAM_WORD;
+}
+
+static void crammed_server(struct side *side)
+{
+	uint8_t blocks[3 * SMALL_BLOCK] = { 0 };
+	struct vb_stream *stream;
+	struct vb_error err;
+
+	be_narrow(side);
+	stream = serve_stream(side, UINT64_MAX);
+	alarm(20);
+	await_step(side, 0);
+	sleep_ms(side->slow ? 200 : 50); /* the question is here */
+	CHECK_EQ(vb_stream_try_write(stream, blocks, sizeof(blocks), &err), sizeof(blocks));
+	CHECK_EQ(vb_stream_try_sync(stream, &err), VB_ERR_AGAIN); /* by the last credit */
+	read_well(stream, blocks, 40);
+	signal_step(side, 1);
+	await_step(side, 2);
+	vb_stream_abort(stream);
+}
+
+static void absent_client(struct side *side)
+{
+	struct vb_stream *stream;
+	uint8_t bytes[40] = { 0 };
+	struct vb_error err;
+
+	be_narrow(side);
+	stream = connect_stream(side, UINT64_MAX);
+	alarm(20);
+	write_well(stream, bytes, sizeof(bytes));
+	CHECK_EQ(vb_stream_try_sync(stream, &err), VB_ERR_AGAIN);
+	signal_step(side, 0);
+	await_step(side, 1);
+	sync_well(stream);
+	signal_step(side, 2);
+	vb_stream_abort(stream);
+}
+
 /* Whoever waits for data sleeps, also where a thread stands in for who does not. */
 static unsigned switches(void)
 {
@@ -361,6 +407,7 @@ const struct test stream_sync_tests[] = {
 	{ "stream_sync_makes_way_for_what_the_peer_writes", busy_server, syncing_client },
 	{ "stream_sync_during_a_write_needs_no_further_call", answering_server, asking_client },
 	{ "stream_sync_of_a_reader_without_room", full_server, full_client },
+	{ "stream_reader_has_all_and_no_room_to_say_so", crammed_server, absent_client },
 	{ "stream_waiting_reader_sleeps", sleeping_server, late_client },
 	{ NULL },
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One thread reads a stream while another writes it. */
 #include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
 
 #include "../unit/pure/dice.h"
 #include "stream_side.h"
@@ -259,6 +261,117 @@ static void dripping_client(struct side *side)
 	}
 }
 
+/* A peer that is in a call all the time, but one that has no need to look at what came. */
+static void writing_on_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, 0);
+	uint8_t *buffer = calloc(1, 64u << 10);
+
+	read_bytes(stream, 0, 10, 10, 1);
+	alarm(20);
+	while (!side->shared->note) {
+		write_well(stream, buffer, 64u << 10);
+		usleep(1000);
+	}
+	close_stream(stream);
+	free(buffer);
+}
+
+static void *read_it_all(void *stream)
+{
+	uint8_t *buffer = malloc(64u << 10);
+
+	while (vb_stream_read(stream, buffer, 64u << 10, NULL) > 0)
+		;
+	free(buffer);
+	return NULL;
+}
+
+static void reading_on_client(struct side *side)
+{
+	struct vb_stream *stream = connect_stream(side, 0);
+	pthread_t reader;
+
+	write_bytes(stream, 0, 10, 10, 1);
+	CHECK_EQ(vb_stream_flush(stream, NULL), 0);
+	CHECK_EQ(pthread_create(&reader, NULL, read_it_all, stream), 0);
+	sleep_ms(100); /* it is in the middle of that */
+	sync_well(stream);
+	side->shared->note = 1;
+	pthread_join(reader, NULL);
+	close_stream(stream);
+}
+
+/* A read that must not wait does not do so for the write of another thread, whatever keeps that. */
+#define PAGES (16u * MIB)
+
+/* More than all accesses that can be under way carry, where one carries little. */
+static size_t much(const struct side *side)
+{
+#ifdef __SANITIZE_THREAD__
+	return 4 * PAGES; /* it notes every byte */
+#else
+	return side->slow || strcmp(side->fabric, "ofi") != 0 ? PAGES : 160 * (size_t)PAGES;
+#endif
+}
+
+/* Nobody looks at it, so it is the same few pages over and over. */
+static uint8_t *repeated_pages(size_t len)
+{
+	int fd = memfd_create("pages", MFD_CLOEXEC);
+	uint8_t *at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	CHECK_EQ(ftruncate(fd, PAGES), 0);
+	for (size_t done = 0; done < len; done += PAGES)
+		CHECK(mmap(at + done, PAGES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			   0) == at + done);
+	close(fd);
+	return at;
+}
+
+static void stopped_server(struct side *side)
+{
+	struct vb_stream *stream = serve_stream(side, 0);
+
+	read_well(stream, repeated_pages(much(side)), much(side));
+	expect_end(stream);
+	close_stream(stream);
+}
+
+struct mass {
+	struct vb_stream *stream;
+	size_t len;
+};
+
+static void *write_mass(void *arg)
+{
+	struct mass *mass = arg;
+
+	write_well(mass->stream, repeated_pages(mass->len), mass->len);
+	return NULL;
+}
+
+static void trying_client(struct side *side)
+{
+	struct vb_stream *stream = connect_stream(side, 0);
+	struct mass mass = { .stream = stream, .len = much(side) };
+	struct vb_error err;
+	pthread_t writer;
+	uint8_t byte;
+
+	alarm(20);
+	CHECK_EQ(pthread_create(&writer, NULL, write_mass, &mass), 0);
+	sleep_ms(100);
+	kill(side->shared->server, SIGSTOP); /* in the middle of that */
+	sleep_ms(100);
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(vb_stream_try_read(stream, &byte, 1, &err), VB_ERR_AGAIN);
+	kill(side->shared->server, SIGCONT);
+	pthread_join(writer, NULL);
+	close_stream(stream);
+}
+
 const struct test stream_thread_tests[] = {
 	{ "stream_read_and_written_at_random_by_two_threads", model_server, model_client },
 	{ "stream_read_and_written_directly_by_two_threads", direct_model_server,
@@ -270,5 +383,7 @@ const struct test stream_thread_tests[] = {
 	{ "stream_both_write_more_than_spills_eagerly_until_one_reads", limited_server,
 	  limited_eager_client },
 	{ "stream_aborted_while_data_comes", aborting_server, dripping_client },
+	{ "stream_sync_while_the_peer_writes_on", writing_on_server, reading_on_client },
+	{ "stream_try_read_does_not_wait_for_a_write", stopped_server, trying_client },
 	{ NULL },
 };
