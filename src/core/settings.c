@@ -2,12 +2,12 @@
 /* Options: from what the caller and the environment say to what the library works with. */
 #include "core/settings.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/cpus.h"
 #include "core/failure.h"
 
 #define DEFAULT_MESSAGE (256u << 10)
@@ -61,11 +61,7 @@ static int heed_environment(struct vb__settings *s, struct vb_error *err)
 /* Where only one CPU is to be had, spinning keeps from running what we wait for. */
 static uint32_t default_spin_us(void)
 {
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1)
-		return 0;
-	return DEFAULT_SPIN_US;
+	return vb__cpus() > 1 ? DEFAULT_SPIN_US : 0;
 }
 
 static int check_qp(const struct vb_qp_options *qp, struct vb_error *err)

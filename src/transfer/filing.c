@@ -13,12 +13,16 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "core/cpus.h"
 #include "core/failure.h"
 
 /* Below this, preallocation is not worth its system call. */
 #define PREALLOCATE_MIN_BYTES (1u << 20)
 /* Files below this are written through the cache, synced or not. */
 #define DIRECT_MIN_BYTES (64u << 20)
+/* Pages are made by all CPUs for files from this size on, and where receiving does not need all of those. */
+#define PAGES_MIN_BYTES (16u << 20)
+#define PAGES_MIN_CPUS 8u
 
 /* A number behind a word at a line's start in a file of /proc. */
 static bool read_number(const char *path, const char *word, int base, uint64_t *number)
@@ -66,15 +70,33 @@ static bool wants_direct(const struct vb__filing_plan *plan)
 			       plan->total_bytes / 1024 > available_kib / 4);
 }
 
+static bool is_memory(int fd, struct statfs *fs)
+{
+	return fd >= 0 && fstatfs(fd, fs) == 0 && fs->f_type == TMPFS_MAGIC;
+}
+
+static uint64_t bytes_in_pages(const struct vb__filing_plan *plan)
+{
+	bool many = plan->total_bytes != UINT64_MAX && plan->total_bytes >= PAGES_MIN_BYTES;
+
+	return many && !plan->sparse && vb__cpus() >= PAGES_MIN_CPUS ? plan->total_bytes : 0;
+}
+
 void vb__filing_open(struct vb__filing *filing, int fd, const struct vb__filing_plan *plan)
 {
+	struct statfs fs;
+	/* There is nothing but its cache. Small files are many, and would gain nothing. */
+	bool memory = plan->total_bytes >= PAGES_MIN_BYTES && is_memory(fd, &fs);
+
 	pthread_mutex_init(&filing->writing, NULL);
-	vb__direct_open(&filing->direct, fd, O_WRONLY, fd >= 0 && wants_direct(plan));
+	vb__direct_open(&filing->direct, fd, O_WRONLY, fd >= 0 && !memory && wants_direct(plan));
+	vb__pages_open(&filing->pages, fd, memory ? bytes_in_pages(plan) : 0);
 }
 
 void vb__filing_close(struct vb__filing *filing)
 {
 	vb__direct_close(&filing->direct);
+	vb__pages_close(&filing->pages);
 	pthread_mutex_destroy(&filing->writing);
 }
 
@@ -96,6 +118,7 @@ int vb__filing_put(struct vb__filing *filing, const void *data, size_t len, uint
 {
 	size_t done = 0;
 
+	vb__pages_make(&filing->pages, offset, len);
 	while (done < len) {
 		ssize_t n =
 			write_some(filing, (const uint8_t *)data + done, len - done, offset + done);
@@ -116,7 +139,14 @@ static bool over_limit(uint64_t bytes)
 	       bytes > limit.rlim_cur;
 }
 
-/* Memory is not asked for beforehand: to zero it takes long, and could overlap. */
+/* It is not asked for beforehand: to zero it takes long, and could overlap. But pages are made within the size only. */
+static int reserve_memory(int fd, const struct statfs *fs, uint64_t total)
+{
+	if (fs->f_blocks && fs->f_bavail < total / (uint64_t)fs->f_bsize)
+		return ENOSPC;
+	return ftruncate(fd, (off_t)total) ? errno : 0;
+}
+
 int vb__filing_reserve(int fd, const struct vb__filing_plan *plan)
 {
 	uint64_t total = plan->total_bytes;
@@ -129,8 +159,8 @@ int vb__filing_reserve(int fd, const struct vb__filing_plan *plan)
 		return EFBIG;
 	if (plan->sparse || total < PREALLOCATE_MIN_BYTES)
 		return 0;
-	if (fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
-		return fs.f_blocks && fs.f_bavail < total / (uint64_t)fs.f_bsize ? ENOSPC : 0;
+	if (is_memory(fd, &fs))
+		return reserve_memory(fd, &fs, total);
 	do {
 		rc = fallocate(fd, 0, 0, (off_t)total);
 	} while (rc && errno == EINTR);

@@ -16,6 +16,7 @@
 #include <verbatim/transfer.h>
 
 #include "transfer/direct.h"
+#include "transfer/pages.h"
 
 /* What will be stored. */
 struct vb__filing_plan {
@@ -27,6 +28,7 @@ struct vb__filing_plan {
 
 struct vb__filing {
 	struct vb__direct direct;
+	struct vb__pages pages;
 	/* Through the page cache the kernel lets only one write to a file at a time, and the
 	 * others would spin for their turn. */
 	pthread_mutex_t writing;

@@ -2,10 +2,10 @@
 /* Transfer options: checked and completed; and how much memory they come to. */
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cpus.h"
 #include "core/memlock.h"
 #include "transfer/session_state.h"
 
@@ -33,15 +33,6 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 static uint32_t larger(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
-}
-
-static uint32_t cpus(void)
-{
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1)
-		return 1;
-	return (uint32_t)CPU_COUNT(&set);
 }
 
 static int check_range(struct vb_error *err, const char *what, uint32_t value, uint32_t least,
@@ -132,7 +123,7 @@ int vb__plan_secret(struct vb__plan *plan, const struct vb_transfer_options *o,
 static uint32_t default_rails(bool tcp)
 {
 	if (tcp)
-		return smaller(cpus(), TCP_RAILS_MAX);
+		return smaller(vb__cpus(), TCP_RAILS_MAX);
 	return vb__memlock_limit() < PLENTY_BYTES ? 1 : RDMA_RAILS;
 }
 
@@ -174,7 +165,7 @@ unsigned vb__plan_workers(const struct vb__plan *plan, bool computing)
 {
 	if (plan->workers)
 		return plan->workers;
-	return smaller(cpus(), computing ? VB_WORKERS_MAX : DEFAULT_WORKERS_MAX);
+	return smaller(vb__cpus(), computing ? VB_WORKERS_MAX : DEFAULT_WORKERS_MAX);
 }
 
 /*
