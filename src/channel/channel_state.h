@@ -79,11 +79,12 @@ struct vb__flusher {
 	pthread_cond_t wanted;
 	bool running, idle, stop;
 	bool attends;		 /* to the peer's accesses, all the time */
-	bool stands_in;		 /* for others, while nobody else polls */
+	atomic_bool stands_in;	 /* for others, while nobody else polls; set under the lock */
 	atomic_bool in_use;	 /* somebody did poll lately; set under the lock */
 	bool sleeps;		 /* standing in */
 	unsigned watchers;	 /* of the program's, who wait and look at what changes */
 	bool rests;		 /* while there are any */
+	bool steps_back;	 /* for some milliseconds, and then looks in any case */
 	bool (*look)(void *arg); /* or NULL: for who has to look at what changed then */
 	void *look_arg;
 	unsigned looked_at; /* `changes` */
@@ -331,6 +332,7 @@ int vb__flusher_ready(struct vb_channel *ch);	   /* lock held; starts it, or ret
 void vb__flusher_wake(struct vb_channel *ch);	   /* lock held */
 int vb__flusher_attend(struct vb_channel *ch);	   /* lock held; from now on, or an errno */
 int vb__flusher_stand_in(struct vb_channel *ch);   /* lock held; with each access, or an errno */
+void vb__flusher_see_off(struct vb_channel *ch);   /* lock held; something was posted */
 void vb__flusher_make_room(struct vb_channel *ch); /* lock held; who waits now sleeps itself */
 void vb__flusher_note_use(struct vb_channel *ch);  /* lock held; the program is in a call */
 void vb__flusher_watch(

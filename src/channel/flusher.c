@@ -4,9 +4,10 @@
  * earlier ones are under way. The application may go away to do something
  * else just then; this thread sees to it that nothing stays behind. And where
  * accesses to memory need somebody who polls, at both ends, it is the one: for
- * the peer's all the time, for our own while nobody else does. Under a stream it looks at what came while the
- * program is in no call. It exists only in channels that have put messages together, granted memory or
- * accessed some, and under streams whose reads said that it may be needed.
+ * the peer's all the time, for our own while nobody else does. The same goes for what the socket had no room for
+ * when it was posted. Under a stream it looks at what came while the program is in no call. It exists only in
+ * channels that have put messages together, granted memory or accessed some, or were behind with sending, and
+ * under streams that said that it may be needed.
  */
 #include <signal.h>
 #include <string.h>
@@ -79,14 +80,24 @@ static void sleep_for_others(struct vb_channel *ch)
 	f->sleeps = false;
 }
 
-/* Whoever polls need not have looked at what came thereby. */
+/* Not every call polls, and whoever polls need not look at what came thereby. */
 static void step_back(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
 
+	f->steps_back = true;
 	be_idle(ch, vb__now_ns() + vb__ms(STEP_BACK_MS));
-	if (f->look && !f->stop && f->looked_at != ch->changes)
+	f->steps_back = false;
+	if (f->stop || ch->failure.code)
+		return;
+	vb__channel_progress(ch);
+	if (f->look && f->looked_at != ch->changes)
 		look_for_others(ch);
+}
+
+static bool is_needed(const struct vb_channel *ch)
+{
+	return ch->flusher.attends || ch->flusher.stands_in || vb__ep_is_behind(ch->ep);
 }
 
 /* There is nothing to be sent. */
@@ -95,7 +106,7 @@ static void look_after_accesses(struct vb_channel *ch)
 	struct vb__flusher *f = &ch->flusher;
 	bool in_use = atomic_exchange(&f->in_use, false);
 
-	if (ch->failure.code || (!f->attends && !f->stands_in))
+	if (ch->failure.code || !is_needed(ch))
 		be_idle(ch, UINT64_MAX);
 	else if (!f->attends && in_use)
 		step_back(ch);
@@ -202,6 +213,31 @@ void vb__flusher_make_room(struct vb_channel *ch)
 	vb__ep_wake(ch->ep);
 }
 
+/* Once: it is tried again with each call. */
+static void tell_of_no_thread(struct vb_channel *ch)
+{
+	if (!ch->flusher.missed)
+		vb__log(&ch->settings.log, VB_LOG_WARNING,
+			"there is no thread for %s: what is under way may go on in the next call only",
+			ch->ep->peer);
+	ch->flusher.missed = true;
+}
+
+void vb__flusher_see_off(struct vb_channel *ch)
+{
+	struct vb__flusher *f = &ch->flusher;
+
+	if (!vb__ep_is_behind(ch->ep) || f->stop)
+		return;
+	vb__flusher_note_use(ch); /* it may be over soon */
+	if (f->steps_back)
+		return;
+	if (vb__flusher_ready(ch) != 0)
+		tell_of_no_thread(ch);
+	else if (f->idle)
+		vb__flusher_wake(ch);
+}
+
 void vb__channel_appoint(struct vb_channel *ch, bool (*look)(void *arg), void *arg)
 {
 	vb__channel_lock(ch);
@@ -210,29 +246,23 @@ void vb__channel_appoint(struct vb_channel *ch, bool (*look)(void *arg), void *a
 	vb__channel_unlock(ch);
 }
 
-/* Once: it is tried again with each call. */
-static void tell_of_no_thread(struct vb_channel *ch)
-{
-	if (!ch->flusher.missed)
-		vb__log(&ch->settings.log, VB_LOG_WARNING,
-			"there is no thread for %s: what it asks may be answered in the next call only",
-			ch->ep->peer);
-	ch->flusher.missed = true;
-}
-
 void vb__channel_leave(struct vb_channel *ch, bool to_send)
 {
 	struct vb__flusher *f = &ch->flusher;
 
 	/* It knows already; reads come by the million. */
-	if (!to_send && atomic_load_explicit(&f->in_use, memory_order_relaxed))
+	if (!to_send && atomic_load_explicit(&f->stands_in, memory_order_relaxed) &&
+	    atomic_load_explicit(&f->in_use, memory_order_relaxed))
 		return;
 	vb__channel_lock(ch);
 	if (vb__flusher_stand_in(ch) != 0) {
 		tell_of_no_thread(ch);
 	} else if (to_send) {
 		f->to_send = true;
-		vb__flusher_wake(ch);
+		if (f->watchers)
+			vb__channel_tell(ch, VB__NEWS_STATE); /* they see to it, too */
+		else if (!f->steps_back)
+			vb__flusher_wake(ch);
 	}
 	vb__channel_unlock(ch);
 }
@@ -241,7 +271,7 @@ void vb__flusher_note_use(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
 
-	if (f->stands_in && !pthread_equal(pthread_self(), f->thread))
+	if (f->running && !pthread_equal(pthread_self(), f->thread))
 		atomic_store_explicit(&f->in_use, true, memory_order_relaxed);
 }
 

@@ -65,6 +65,7 @@ int vb__packet_post(struct vb_channel *ch, struct vb__slot *slot, struct vb__pac
 	if (vb__ep_post(ch->ep, &op, &ch->failure) != 0)
 		return vb__channel_fail(ch, NULL);
 	ch->counters.packets_sent++;
+	vb__flusher_see_off(ch);
 	return 0;
 }
 

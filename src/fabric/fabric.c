@@ -249,6 +249,11 @@ void vb__ep_disconnect(struct vb__ep *ep)
 	ep->fabric->disconnect(ep);
 }
 
+bool vb__ep_is_behind(const struct vb__ep *ep)
+{
+	return ep->fabric->is_behind && ep->fabric->is_behind(ep);
+}
+
 void vb__ep_wake(struct vb__ep *ep)
 {
 	ep->fabric->wake(ep);

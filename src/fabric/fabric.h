@@ -270,6 +270,7 @@ struct vb__fabric {
 	int (*arm)(struct vb__ep *ep, bool arrivals_only);
 	void (*disconnect)(struct vb__ep *ep);
 	void (*wake)(struct vb__ep *ep);
+	bool (*is_behind)(const struct vb__ep *ep); /* or NULL: it never is */
 
 	/* All NULL where receives cannot be shared. */
 	int (*pool_open)(struct vb__request *request, const struct vb__pool_attr *attr,
@@ -381,6 +382,12 @@ int vb__ep_arm_for_arrivals(struct vb__ep *ep);
 
 /* Sleeps until there is something for the endpoint, the deadline, or for nothing. After arming; lock-free. */
 void vb__ep_sleep(const struct vb__ep *ep, uint64_t deadline_ns);
+
+/*
+ * Something that was posted did not leave at once, though it may have completed, and will only while somebody polls or
+ * sleeps here.
+ */
+bool vb__ep_is_behind(const struct vb__ep *ep);
 
 /* Ends the connection; the peer sees that after everything that completed here. */
 void vb__ep_disconnect(struct vb__ep *ep);

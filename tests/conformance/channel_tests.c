@@ -296,6 +296,57 @@ static void burst_client(struct side *side)
 	close_well(ch);
 }
 
+/* More than sockets and queues on the way take at once; behind it a few small ones. */
+#define MASS_BYTES (1u << 20)
+
+static uint32_t mass_depth(const struct side *side)
+{
+	return side->slow ? 16 : 40;
+}
+
+static void mass_server(struct side *side)
+{
+	struct vb_channel *ch;
+	const void *message;
+
+	side->options.max_message_bytes = MASS_BYTES;
+	side->options.depth = mass_depth(side);
+	ch = serve_one(side);
+	await_step(side, 1);
+	for (uint32_t i = 0; i < mass_depth(side); i++) {
+		size_t len = i < mass_depth(side) - 4 ? MASS_BYTES : 100;
+
+		CHECK_EQ(recv_well(ch, &message), len);
+		CHECK(is_filled(message, len, i));
+	}
+	signal_step(side, 0);
+	expect_eof(ch);
+	close_well(ch);
+}
+
+/* They leave one after the other as there is room, whatever the sender does meanwhile. */
+static void mass_client(struct side *side)
+{
+	uint8_t *message = malloc(MASS_BYTES);
+	struct vb_channel *ch;
+	struct vb_error err;
+
+	side->options.max_message_bytes = MASS_BYTES;
+	side->options.depth = mass_depth(side);
+	ch = connect_there(side);
+	alarm(20);
+	for (uint32_t i = 0; i < mass_depth(side); i++) {
+		size_t len = i < mass_depth(side) - 4 ? MASS_BYTES : 100;
+
+		fill(message, len, i);
+		CHECK_EQ(vb_channel_try_send(ch, message, len, &err), 0);
+	}
+	signal_step(side, 1);
+	await_step(side, 0);
+	close_well(ch);
+	free(message);
+}
+
 /* Both fill all the room there is and then take turns: nobody may be left without credits. */
 static void lockstep(struct vb_channel *ch, unsigned rounds)
 {
@@ -890,6 +941,7 @@ const struct test channel_tests[] = {
 	  slow_writer_client },
 	{ "burst_of_small_messages_needs_no_further_call_of_the_sender", burst_server,
 	  burst_client },
+	{ "mass_of_messages_needs_no_further_call_of_the_sender", mass_server, mass_client },
 	{ "full_channels_in_lockstep_do_not_deadlock", lockstep_server_deep, lockstep_client },
 	{ "message_is_gathered_from_pieces", gather_server_big, gather_client },
 	{ "messages_leave_a_region_without_a_copy_and_its_buffers_come_back", zero_copy_server_deep,

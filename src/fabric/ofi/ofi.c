@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The libfabric backend: its table, its errors, and the choice of a provider. */
 #include "fabric/ofi/ofi.h"
+#include "fabric/ofi/ofi_guard.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -199,6 +200,11 @@ static void ofi_wake(struct vb__ep *base)
 	vb__waiter_wake(&((struct ofi_ep *)base)->waiter);
 }
 
+static bool ofi_is_behind(const struct vb__ep *ep)
+{
+	return ofi_guard_is_behind(((const struct ofi_ep *)ep)->socket);
+}
+
 const struct vb__fabric vb__ofi_fabric = {
 	.name = "ofi",
 	.id = VB_FABRIC_OFI,
@@ -221,6 +227,7 @@ const struct vb__fabric vb__ofi_fabric = {
 	.arm = ofi_arm,
 	.disconnect = ofi_ep_disconnect,
 	.wake = ofi_wake,
+	.is_behind = ofi_is_behind,
 	.pool_open = ofi_pool_open,
 	.pool_serves = ofi_pool_serves,
 	.pool_look_after = ofi_pool_look_after,

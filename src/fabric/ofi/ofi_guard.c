@@ -19,7 +19,7 @@
 /* A socket of ours. libfabric lets one thread at a time work on it. */
 struct watched {
 	bool listens;
-	atomic_bool struck, silent;
+	atomic_bool struck, silent, behind;
 	struct ofi_frames frames;
 };
 
@@ -111,6 +111,13 @@ bool ofi_guard_saw_silence(int socket)
 	return w && atomic_load(&w->silent);
 }
 
+bool ofi_guard_is_behind(int socket)
+{
+	struct watched *w = find(socket);
+
+	return w && atomic_load_explicit(&w->behind, memory_order_relaxed);
+}
+
 /* ---- What goes through ---- */
 
 /* A socket tells only once why it has ended, and libfabric does not tell us. */
@@ -147,12 +154,23 @@ static ssize_t let_through(int fd, struct watched *w, const struct iovec *iov, s
 	return n;
 }
 
-static void note_sent(int fd, const struct iovec *iov, ssize_t n)
+/* What the socket has no room for libfabric keeps, and tries again when it is asked for anything. */
+static bool is_short(size_t wanted, ssize_t n)
+{
+	return n < 0 ? errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOBUFS
+		     : (size_t)n < wanted;
+}
+
+static void note_sent(int fd, const struct iovec *iov, size_t count, ssize_t n)
 {
 	struct watched *w = find(fd);
+	size_t wanted = 0;
 
 	if (!w)
 		return;
+	for (size_t i = 0; i < count; i++)
+		wanted += iov[i].iov_len;
+	atomic_store_explicit(&w->behind, is_short(wanted, n), memory_order_relaxed);
 	note_end(w, n);
 	for (size_t left = n > 0 ? (size_t)n : 0; left; iov++) {
 		size_t len = iov->iov_len < left ? iov->iov_len : left;
@@ -198,7 +216,7 @@ static ssize_t guarded_send(int fd, const void *bytes, size_t len, int flags)
 	struct iovec iov = { .iov_base = (void *)bytes, .iov_len = len };
 	ssize_t n = send(fd, bytes, len, flags);
 
-	note_sent(fd, &iov, n);
+	note_sent(fd, &iov, 1, n);
 	return n;
 }
 
@@ -206,7 +224,7 @@ static ssize_t guarded_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	ssize_t n = sendmsg(fd, msg, flags);
 
-	note_sent(fd, msg->msg_iov, n);
+	note_sent(fd, msg->msg_iov, msg->msg_iovlen, n);
 	return n;
 }
 

@@ -28,4 +28,7 @@ bool ofi_guard_has_struck(int socket);
 /* Has the kernel ended it since the peer's host did not answer? Likewise. */
 bool ofi_guard_saw_silence(int socket);
 
+/* Did this socket, when libfabric sent last, not take everything? Likewise. */
+bool ofi_guard_is_behind(int socket);
+
 #endif
