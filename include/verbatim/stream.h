@@ -143,7 +143,7 @@ int vb_stream_server_fd(const struct vb_stream_server *server);
  */
 int vb_stream_keep(struct vb_stream *stream, void *data, size_t len, struct vb_error *err);
 
-/* Undoes vb_stream_keep of memory that begins there. Nothing happens if there is none. */
+/* Undoes vb_stream_keep of memory that begins there. Nothing happens if there is none. Waits until what was written has left. */
 void vb_stream_forget(struct vb_stream *stream, void *data);
 
 /* ---- Looking at it ---- */

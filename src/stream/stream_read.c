@@ -72,7 +72,7 @@ static void tell_read(struct vb_stream *s, struct vb__call *call)
 		vb__ledger_note(s);
 	if (s->ledger.region || vb__stream_owes_answer(s) || s->due)
 		vb__stream_until(s, call, go_on_leaving, &listened, NULL);
-	unsaid = s->due & VB__DUE_SYNCED;
+	unsaid = s->due;
 	if (unsaid || !s->ledger.region)
 		vb__channel_leave(s->channel, unsaid);
 }

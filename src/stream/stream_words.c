@@ -280,6 +280,8 @@ void vb__stream_attend(struct vb_stream *s, struct vb__call *call)
 {
 	call->seen = vb__channel_changes(s->channel);
 	take_in(s);
+	if (s->ledger.look)
+		vb__ledger_look(s);
 	vb__stream_say_due(s);
 }
 

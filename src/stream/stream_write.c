@@ -74,6 +74,7 @@ int vb__stream_push(struct vb_stream *s, bool asks)
 	if (rc < 0)
 		return (int)rc;
 	s->out.filled = 0;
+	s->due &= ~(unsigned)VB__DUE_FLUSH;
 	if (asks)
 		s->out.asked_at = s->out.sent;
 	return 0;
@@ -112,8 +113,8 @@ static ssize_t copy_into_block(struct vb_stream *s, const uint8_t *data, size_t 
 	n = smaller(len, s->block_bytes - s->out.filled);
 	memcpy(s->out.block.data + s->out.filled, data, n);
 	s->out.filled += n;
-	if (is_full(s))
-		vb__stream_push(s, false);
+	if (is_full(s) && vb__stream_push(s, false) == VB_ERR_AGAIN)
+		s->due |= VB__DUE_FLUSH;
 	return (ssize_t)n;
 }
 
@@ -313,6 +314,8 @@ int vb_stream_write(struct vb_stream *s, const void *data, size_t len, struct vb
 	rc = vb__stream_until(s, &call, go_on_writing, &w, err);
 	if (len > COPY_MAX || goes_at_once(s, len))
 		rc = finish_write(s, &call, &w, rc, err);
+	if (s->due)
+		vb__channel_leave(s->channel, true);
 	pthread_mutex_unlock(&s->lock);
 	if (flows)
 		vb__channel_end_flow(s->channel);
@@ -335,6 +338,8 @@ ssize_t vb_stream_try_write(struct vb_stream *s, const void *data, size_t len, s
 		s->due |= VB__DUE_FLUSH;
 		vb__stream_say_due(s);
 	}
+	if (s->due)
+		vb__channel_leave(s->channel, true);
 	pthread_mutex_unlock(&s->lock);
 	return rc ? rc : (ssize_t)w.done;
 }
@@ -370,6 +375,8 @@ static int sync_all(struct vb_stream *s, bool blocking, struct vb_error *err)
 	vb__error_clear(err);
 	pthread_mutex_lock(&s->lock);
 	goal = s->out.written;
+	if (s->send_failure.code)
+		vb__stream_attend(s, &call); /* the peer may have said that it had read all */
 	rc = vb__stream_until(s, &call, go_on_syncing, &goal, err);
 	pthread_mutex_unlock(&s->lock);
 	return rc;

@@ -397,7 +397,110 @@ static void looked_at_client(struct side *side)
 	close_stream(stream);
 }
 
+/* What has been written leaves as there is room, whatever the writer does meanwhile: full blocks, more of them than leave at once. */
+#define FULL_BLOCKS 12u
+
+static void be_wide(struct side *side)
+{
+	side->options.depth = FULL_BLOCKS;
+	side->options.max_message_bytes = (1u << 20) + VB__STREAM_WORD;
+}
+
+static void mass_server(struct side *side)
+{
+	struct vb_stream *stream;
+
+	be_wide(side);
+	stream = serve_stream(side, UINT64_MAX);
+	await_step(side, 0);
+	read_bytes(stream, 0, FULL_BLOCKS << 20, 64u << 10, 1);
+	signal_step(side, 1);
+	expect_end(stream);
+	close_stream(stream);
+}
+
+static void mass_client(struct side *side)
+{
+	struct vb_stream *stream;
+
+	be_wide(side);
+	stream = connect_stream(side, UINT64_MAX);
+	alarm(20);
+	write_bytes(stream, 0, FULL_BLOCKS << 20, 4096, 1);
+	signal_step(side, 0);
+	await_step(side, 1);
+	close_stream(stream);
+}
+
+/* And small writes, for which there was no room when a read came that they should go with. */
+#define NARROW_BLOCK (64u << 10)
+#define NARROW_DEPTH 6u
+
+static void be_narrow(struct side *side)
+{
+	side->options.depth = NARROW_DEPTH;
+	side->options.max_message_bytes = NARROW_BLOCK + VB__STREAM_WORD;
+}
+
+static void late_server(struct side *side)
+{
+	struct vb_stream *stream;
+
+	be_narrow(side);
+	stream = serve_stream(side, UINT64_MAX);
+	write_bytes(stream, 0, 4 * NARROW_BLOCK, NARROW_BLOCK, 2);
+	CHECK_EQ(vb_stream_flush(stream, NULL), 0);
+	await_step(side, 0);
+	read_bytes(stream, 0, (NARROW_DEPTH - 1) * NARROW_BLOCK, NARROW_BLOCK, 1);
+	read_bytes(stream, 0, 100, 100, 3);
+	side->shared->note = 1;
+	signal_step(side, 1);
+	await_step(side, 2);
+	vb_stream_abort(stream);
+}
+
+static struct vb_stream *write_late(struct side *side)
+{
+	struct vb_stream *stream;
+
+	be_narrow(side);
+	stream = connect_stream(side, UINT64_MAX);
+	alarm(20);
+	read_bytes(stream, 0, 1, 1, 2);
+	sleep_ms(side->slow ? 300 : 50); /* the rest is here as well */
+	write_bytes(stream, 0, (NARROW_DEPTH - 1) * NARROW_BLOCK, NARROW_BLOCK, 1);
+	write_bytes(stream, 0, 100, 100, 3);
+	read_bytes(stream, 1, 2, 1, 2);
+	signal_step(side, 0);
+	return stream;
+}
+
+static void late_client(struct side *side)
+{
+	struct vb_stream *stream = write_late(side);
+
+	await_step(side, 1);
+	signal_step(side, 2);
+	vb_stream_abort(stream);
+}
+
+/* By reads of what is here already, which have no need to look for more. */
+static void late_reading_client(struct side *side)
+{
+	struct vb_stream *stream = write_late(side);
+
+	for (uint64_t at = 2; !side->shared->note; at++) {
+		read_bytes(stream, at, at + 1, 1, 2);
+		usleep(1000);
+	}
+	signal_step(side, 2);
+	vb_stream_abort(stream);
+}
+
 const struct test stream_tests[] = {
+	{ "stream_blocks_need_no_further_call_of_the_writer", mass_server, mass_client },
+	{ "stream_small_writes_behind_them_do_not_either", late_server, late_client },
+	{ "stream_small_writes_leave_while_reads_go_on", late_server, late_reading_client },
 	{ "stream_carries_the_bytes_however_they_are_cut", cuts_server, cuts_client },
 	{ "stream_takes_nothing_and_reads_less_only_at_the_end", nothing_server, nothing_client },
 	{ "stream_round_trip_of_40_bytes_is_one_message_each_way", echo_server, ping_client },
