@@ -123,6 +123,13 @@ void vb__errand_leave(struct vb__errand *e)
 		clean_up(e);
 }
 
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
 int vb__errand_finish(struct vb__errand *e, int stop_fd, void **job, struct vb_error *err)
 {
 	int rc;
@@ -135,7 +142,9 @@ int vb__errand_finish(struct vb__errand *e, int stop_fd, void **job, struct vb_e
 	pthread_mutex_lock(&e->lock);
 	pthread_mutex_unlock(&e->lock);
 	rc = e->rc;
-	if (rc) {
+	if (rc && is_readable(stop_fd)) {
+		rc = vb__fail_interrupted(err); /* it may have given up for that */
+	} else if (rc) {
 		vb__fail_again(err, &e->err);
 	} else {
 		*job = e->job;

@@ -398,11 +398,17 @@ static void looked_at_client(struct side *side)
 }
 
 /* What has been written leaves as there is room, whatever the writer does meanwhile: full blocks, more of them than leave at once. */
-#define FULL_BLOCKS 12u
+#define WIDE_DEPTH 12u
+
+/* One more than there is room for. */
+static uint64_t full_bytes(const struct side *side)
+{
+	return (WIDE_DEPTH - ledgers(side)) << 20;
+}
 
 static void be_wide(struct side *side)
 {
-	side->options.depth = FULL_BLOCKS;
+	side->options.depth = WIDE_DEPTH;
 	side->options.max_message_bytes = (1u << 20) + VB__STREAM_WORD;
 }
 
@@ -413,7 +419,7 @@ static void mass_server(struct side *side)
 	be_wide(side);
 	stream = serve_stream(side, UINT64_MAX);
 	await_step(side, 0);
-	read_bytes(stream, 0, FULL_BLOCKS << 20, 64u << 10, 1);
+	read_bytes(stream, 0, full_bytes(side), 64u << 10, 1);
 	signal_step(side, 1);
 	expect_end(stream);
 	close_stream(stream);
@@ -426,7 +432,7 @@ static void mass_client(struct side *side)
 	be_wide(side);
 	stream = connect_stream(side, UINT64_MAX);
 	alarm(20);
-	write_bytes(stream, 0, FULL_BLOCKS << 20, 4096, 1);
+	write_bytes(stream, 0, full_bytes(side), 4096, 1);
 	signal_step(side, 0);
 	await_step(side, 1);
 	close_stream(stream);
@@ -435,6 +441,12 @@ static void mass_client(struct side *side)
 /* And small writes, for which there was no room when a read came that they should go with. */
 #define NARROW_BLOCK (64u << 10)
 #define NARROW_DEPTH 6u
+
+/* All that there is room for. */
+static uint64_t narrow_bytes(const struct side *side)
+{
+	return (NARROW_DEPTH - 1 - ledgers(side)) * NARROW_BLOCK;
+}
 
 static void be_narrow(struct side *side)
 {
@@ -448,10 +460,10 @@ static void late_server(struct side *side)
 
 	be_narrow(side);
 	stream = serve_stream(side, UINT64_MAX);
-	write_bytes(stream, 0, 4 * NARROW_BLOCK, NARROW_BLOCK, 2);
+	write_bytes(stream, 0, 3 * NARROW_BLOCK, NARROW_BLOCK, 2);
 	CHECK_EQ(vb_stream_flush(stream, NULL), 0);
 	await_step(side, 0);
-	read_bytes(stream, 0, (NARROW_DEPTH - 1) * NARROW_BLOCK, NARROW_BLOCK, 1);
+	read_bytes(stream, 0, narrow_bytes(side), NARROW_BLOCK, 1);
 	read_bytes(stream, 0, 100, 100, 3);
 	side->shared->note = 1;
 	signal_step(side, 1);
@@ -468,7 +480,7 @@ static struct vb_stream *write_late(struct side *side)
 	alarm(20);
 	read_bytes(stream, 0, 1, 1, 2);
 	sleep_ms(side->slow ? 300 : 50); /* the rest is here as well */
-	write_bytes(stream, 0, (NARROW_DEPTH - 1) * NARROW_BLOCK, NARROW_BLOCK, 1);
+	write_bytes(stream, 0, narrow_bytes(side), NARROW_BLOCK, 1);
 	write_bytes(stream, 0, 100, 100, 3);
 	read_bytes(stream, 1, 2, 1, 2);
 	signal_step(side, 0);
