@@ -2,13 +2,10 @@
 /* Blocks on the wire: the trailer, and the hash that covers it and the data. */
 #include "wire/block.h"
 
-#ifdef VB_HAVE_XXH_DISPATCH
-#include <xxh_x86dispatch.h>
-#else
 #include <xxhash.h>
-#endif
 
 #include "wire/bytes.h"
+#include "wire/hash.h"
 
 #define HASHED 32u /* bytes of the trailer that the hash covers: all before it */
 
@@ -28,8 +25,7 @@ uint64_t vb__block_hash(const struct vb__block *block, const void *data)
 
 	unpacked.flags &= ~(uint32_t)VB__BLOCK_PACKED;
 	encode_hashed(trailer, &unpacked);
-	return XXH3_64bits_withSeed(data, vb__block_data_bytes(block),
-				    XXH3_64bits(trailer, sizeof(trailer)));
+	return vb__hash(data, vb__block_data_bytes(block), XXH3_64bits(trailer, sizeof(trailer)));
 }
 
 void vb__block_encode(uint8_t to[VB__BLOCK_TRAILER], const struct vb__block *block)

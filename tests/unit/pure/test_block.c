@@ -4,6 +4,7 @@
 
 #include "suite.h"
 #include "wire/block.h"
+#include "wire/hash.h"
 
 #define DATA 100u
 
@@ -83,6 +84,22 @@ static void hash_is_the_same_packed_or_not(void **state)
 	assert_true(vb__block_hash(&block, "data") == vb__block_hash(&packed, "data"));
 }
 
+/* From sizes that are hashed in one go to those of many stripes. */
+static void hash_is_the_same_by_any_way(void **state)
+{
+	static uint8_t data[20000];
+	uint64_t plain;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 31 + i / 251);
+	for (size_t len = 0; len <= sizeof(data); len += len < 600 ? 1 : 97) {
+		plain = vb__hash_plainly(data, len, len * 7);
+		assert_true(plain == vb__hash_by_vectors(data, len, len * 7));
+		assert_true(plain == vb__hash(data, len, len * 7));
+	}
+}
+
 static void every_flipped_bit_is_noticed(void **state)
 {
 	struct vb__block blocks[] = { { .offset = 4096, .length = DATA },
@@ -132,6 +149,7 @@ int main(void)
 		cmocka_unit_test(hole_of_any_length_has_no_data),
 		cmocka_unit_test(packed_block_is_shorter_than_its_length),
 		cmocka_unit_test(hash_is_the_same_packed_or_not),
+		cmocka_unit_test(hash_is_the_same_by_any_way),
 		cmocka_unit_test(every_flipped_bit_is_noticed),
 		cmocka_unit_test(every_truncation_is_noticed),
 		cmocka_unit_test(empty_block_and_one_beyond_the_end_are_refused),
