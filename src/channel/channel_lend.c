@@ -292,6 +292,8 @@ void vb__channel_await_change(struct vb_channel *ch, unsigned seen, bool to_send
 {
 	vb__channel_lock(ch);
 	if (ch->changes == seen) {
+		if (!to_send)
+			ch->flusher.to_send = false;
 		vb__flusher_watch(ch);
 		vb__channel_wait(ch, news_for(to_send));
 		vb__flusher_unwatch(ch);

@@ -30,6 +30,15 @@ void vb__channel_tell(struct vb_channel *ch, unsigned news)
 	vb__loop_tell(ch, news);
 }
 
+void vb__channel_alert(struct vb_channel *ch)
+{
+	ch->changes++;
+	if (ch->waiting)
+		pthread_cond_broadcast(&ch->changed);
+	if (ch->sleeper_for)
+		vb__ep_wake(ch->ep);
+}
+
 /* After some codes a channel goes on: what has ended one must not be told by them, whatever a call or a device made of it. */
 static void keep_from_going_on(struct vb_error *failure)
 {

@@ -239,6 +239,9 @@ int vb__channel_await(struct vb_channel *ch, unsigned news, uint64_t deadline_ns
 /* News that did not come from the fabric: wakes whoever waits for it. */
 void vb__channel_tell(struct vb_channel *ch, unsigned news);
 
+/* Nothing new, but for those who wait in a call something to look at: not for an event loop. */
+void vb__channel_alert(struct vb_channel *ch);
+
 /* The channel is broken; the first cause stays. Returns its code. */
 int vb__channel_fail(struct vb_channel *ch, const struct vb__failure *cause);
 

@@ -173,7 +173,7 @@ void vb__flusher_wake(struct vb_channel *ch)
 		f->idle = false;
 		pthread_cond_signal(&f->wanted);
 	} else if (f->attends || f->stands_in) {
-		vb__channel_tell(ch, VB__NEWS_STATE); /* it waits as all the others do */
+		vb__channel_alert(ch); /* it waits as all the others do */
 	}
 }
 
@@ -257,10 +257,11 @@ void vb__channel_leave(struct vb_channel *ch, bool to_send)
 	vb__channel_lock(ch);
 	if (vb__flusher_stand_in(ch) != 0) {
 		tell_of_no_thread(ch);
-	} else if (to_send) {
+	} else if (to_send && !f->to_send) {
 		f->to_send = true;
+		ch->changes++; /* whoever is about to wait sees to it, too */
 		if (f->watchers)
-			vb__channel_tell(ch, VB__NEWS_STATE); /* they see to it, too */
+			vb__channel_alert(ch);
 		else if (!f->steps_back)
 			vb__flusher_wake(ch);
 	}

@@ -66,15 +66,14 @@ static int go_on_leaving(struct vb_stream *s, void *arg, struct vb_error *err)
 /* For the peer to hear of while nobody is in a call here: it looks it up, or a thread is there to tell. */
 static void tell_read(struct vb_stream *s, struct vb__call *call)
 {
-	bool listened = false, unsaid;
+	bool listened = false;
 
 	if (s->ledger.region)
 		vb__ledger_note(s);
 	if (s->ledger.region || vb__stream_owes_answer(s) || s->due)
 		vb__stream_until(s, call, go_on_leaving, &listened, NULL);
-	unsaid = s->due;
-	if (unsaid || !s->ledger.region)
-		vb__channel_leave(s->channel, unsaid);
+	if (!s->ledger.region)
+		vb__channel_leave(s->channel, false);
 }
 
 static ssize_t read_some(struct vb_stream *s, void *data, size_t len, bool blocking,
@@ -99,6 +98,7 @@ static ssize_t read_some(struct vb_stream *s, void *data, size_t len, bool block
 	vb__stream_unwant(s);
 	if (rc == 0)
 		tell_read(s, &call);
+	vb__stream_leave(s);
 	s->reading = false;
 	if (s->awaiting)
 		vb__channel_poke(s->channel); /* it may be its turn to make way */

@@ -188,6 +188,9 @@ int vb__stream_until(struct vb_stream *s, struct vb__call *call, vb__stream_step
 /* Says what is due, as far as there is room. */
 void vb__stream_say_due(struct vb_stream *s);
 
+/* At the end of a call: what is due still is said by a thread, when there is room. */
+void vb__stream_leave(struct vb_stream *s);
+
 /* Asks for the part of what waits at the peer, if anything does and nothing is asked for yet. */
 void vb__stream_pull(struct vb_stream *s, uint64_t most);
 

@@ -274,6 +274,12 @@ void vb__stream_say_due(struct vb_stream *s)
 	}
 }
 
+void vb__stream_leave(struct vb_stream *s)
+{
+	if (s->due && !s->failure.code)
+		vb__channel_leave(s->channel, true);
+}
+
 /* ---- Waiting ---- */
 
 void vb__stream_attend(struct vb_stream *s, struct vb__call *call)

@@ -314,8 +314,7 @@ int vb_stream_write(struct vb_stream *s, const void *data, size_t len, struct vb
 	rc = vb__stream_until(s, &call, go_on_writing, &w, err);
 	if (len > COPY_MAX || goes_at_once(s, len))
 		rc = finish_write(s, &call, &w, rc, err);
-	if (s->due)
-		vb__channel_leave(s->channel, true);
+	vb__stream_leave(s);
 	pthread_mutex_unlock(&s->lock);
 	if (flows)
 		vb__channel_end_flow(s->channel);
@@ -338,8 +337,7 @@ ssize_t vb_stream_try_write(struct vb_stream *s, const void *data, size_t len, s
 		s->due |= VB__DUE_FLUSH;
 		vb__stream_say_due(s);
 	}
-	if (s->due)
-		vb__channel_leave(s->channel, true);
+	vb__stream_leave(s);
 	pthread_mutex_unlock(&s->lock);
 	return rc ? rc : (ssize_t)w.done;
 }
@@ -352,6 +350,7 @@ static int flush(struct vb_stream *s, bool blocking, struct vb_error *err)
 	vb__error_clear(err);
 	pthread_mutex_lock(&s->lock);
 	rc = vb__stream_until(s, &call, go_on_flushing, NULL, err);
+	vb__stream_leave(s);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }
@@ -378,6 +377,10 @@ static int sync_all(struct vb_stream *s, bool blocking, struct vb_error *err)
 	if (s->send_failure.code)
 		vb__stream_attend(s, &call); /* the peer may have said that it had read all */
 	rc = vb__stream_until(s, &call, go_on_syncing, &goal, err);
+	if (rc == 0)
+		s->due &= ~(
+			unsigned)VB__DUE_SYNC; /* what it found may have come before it asked again */
+	vb__stream_leave(s);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }

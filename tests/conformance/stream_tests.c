@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: exactly the bytes that were written, however they are cut; event loops. */
 #include <poll.h>
+#include <pthread.h>
 
 #include "stream_side.h"
 
@@ -509,10 +510,91 @@ static void late_reading_client(struct side *side)
 	vb_stream_abort(stream);
 }
 
+/* By a read that found nothing. */
+static void silent_server(struct side *side)
+{
+	struct vb_stream *stream;
+
+	be_narrow(side);
+	stream = serve_stream(side, UINT64_MAX);
+	await_step(side, 0);
+	read_bytes(stream, 0, narrow_bytes(side), NARROW_BLOCK, 1);
+	read_bytes(stream, 0, 100, 100, 3);
+	signal_step(side, 1);
+	await_step(side, 2);
+	vb_stream_abort(stream);
+}
+
+static void trying_client(struct side *side)
+{
+	struct vb_stream *stream;
+	struct vb_error err;
+	uint8_t byte;
+
+	be_narrow(side);
+	stream = connect_stream(side, UINT64_MAX);
+	alarm(20);
+	write_bytes(stream, 0, narrow_bytes(side), NARROW_BLOCK, 1);
+	write_bytes(stream, 0, 100, 100, 3);
+	CHECK_EQ(vb_stream_try_read(stream, &byte, 1, &err), VB_ERR_AGAIN);
+	signal_step(side, 0);
+	await_step(side, 1);
+	signal_step(side, 2);
+	vb_stream_abort(stream);
+}
+
+/* Nobody reads: whoever waits for room is not woken again and again, by itself or by a reader beside it. */
+static void deaf_server(struct side *side)
+{
+	struct vb_stream *stream;
+
+	be_narrow(side);
+	stream = serve_stream(side, UINT64_MAX);
+	await_step(side, 0);
+	vb_stream_abort(stream);
+}
+
+static void *read_to_the_end(void *stream)
+{
+	uint8_t byte;
+
+	CHECK(vb_stream_read(stream, &byte, 1, NULL) <= 0);
+	return NULL;
+}
+
+static void patient_client(struct side *side)
+{
+	struct vb_stream *stream;
+	struct pollfd loop = { .events = POLLIN };
+	uint8_t *block = calloc(1, NARROW_BLOCK);
+	struct vb_error err;
+	unsigned wakes = 0;
+	pthread_t reader;
+
+	be_narrow(side);
+	stream = connect_stream(side, UINT64_MAX);
+	CHECK_EQ(pthread_create(&reader, NULL, read_to_the_end, stream), 0);
+	loop.fd = vb_stream_fd(stream, &err);
+	for (unsigned ticks = 0; ticks < 10;) {
+		if (vb_stream_try_write(stream, block, NARROW_BLOCK, &err) != VB_ERR_AGAIN)
+			continue;
+		if (poll(&loop, 1, 100) == 1)
+			CHECK(++wakes < 500);
+		else
+			ticks++;
+	}
+	signal_step(side, 0);
+	pthread_join(reader, NULL);
+	vb_stream_abort(stream);
+	free(block);
+}
+
 const struct test stream_tests[] = {
 	{ "stream_blocks_need_no_further_call_of_the_writer", mass_server, mass_client },
 	{ "stream_small_writes_behind_them_do_not_either", late_server, late_client },
 	{ "stream_small_writes_leave_while_reads_go_on", late_server, late_reading_client },
+	{ "stream_small_writes_leave_after_a_read_of_nothing", silent_server, trying_client },
+	{ "stream_event_loop_without_room_sleeps", deaf_server, patient_client },
 	{ "stream_carries_the_bytes_however_they_are_cut", cuts_server, cuts_client },
 	{ "stream_takes_nothing_and_reads_less_only_at_the_end", nothing_server, nothing_client },
 	{ "stream_round_trip_of_40_bytes_is_one_message_each_way", echo_server, ping_client },

@@ -16,7 +16,7 @@
 
 #define PAGE 4096
 
-/* A socket of ours. libfabric lets one thread at a time work on it. */
+/* A socket of ours. libfabric lets one thread at a time work on it, and closes it with its endpoint only. */
 struct watched {
 	bool listens;
 	atomic_bool struck, silent, behind;
