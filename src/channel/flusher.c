@@ -100,8 +100,8 @@ static bool is_needed(const struct vb_channel *ch)
 	return ch->flusher.attends || ch->flusher.stands_in || vb__ep_is_behind(ch->ep);
 }
 
-/* There is nothing to be sent. */
-static void look_after_accesses(struct vb_channel *ch)
+/* There is nothing in the outbox. */
+static void stand_by(struct vb_channel *ch)
 {
 	struct vb__flusher *f = &ch->flusher;
 	bool in_use = atomic_exchange(&f->in_use, false);
@@ -127,7 +127,7 @@ static void *flush(void *arg)
 	vb__channel_lock(ch);
 	while (!f->stop) {
 		if (!ch->outbox.slot || ch->failure.code) {
-			look_after_accesses(ch);
+			stand_by(ch);
 			continue;
 		}
 		vb__channel_unlock(ch);

@@ -377,9 +377,8 @@ static int sync_all(struct vb_stream *s, bool blocking, struct vb_error *err)
 	if (s->send_failure.code)
 		vb__stream_attend(s, &call); /* the peer may have said that it had read all */
 	rc = vb__stream_until(s, &call, go_on_syncing, &goal, err);
-	if (rc == 0)
-		s->due &= ~(
-			unsigned)VB__DUE_SYNC; /* what it found may have come before it asked again */
+	if (rc == 0) /* what it found may have come before it asked again */
+		s->due &= ~(unsigned)VB__DUE_SYNC;
 	vb__stream_leave(s);
 	pthread_mutex_unlock(&s->lock);
 	return rc;

@@ -144,7 +144,7 @@ static int reserve_memory(int fd, const struct statfs *fs, uint64_t total)
 {
 	if (fs->f_blocks && fs->f_bavail < total / (uint64_t)fs->f_bsize)
 		return ENOSPC;
-	return ftruncate(fd, (off_t)total) ? errno : 0;
+	return vb__filing_resize(fd, total);
 }
 
 int vb__filing_reserve(int fd, const struct vb__filing_plan *plan)

@@ -455,6 +455,18 @@ static void be_narrow(struct side *side)
 	side->options.max_message_bytes = NARROW_BLOCK + VB__STREAM_WORD;
 }
 
+/* All of it arrives before the writer makes another call. */
+static void read_late(struct side *side, struct vb_stream *stream)
+{
+	await_step(side, 0);
+	read_bytes(stream, 0, narrow_bytes(side), NARROW_BLOCK, 1);
+	read_bytes(stream, 0, 100, 100, 3);
+	side->shared->note = 1;
+	signal_step(side, 1);
+	await_step(side, 2);
+	vb_stream_abort(stream);
+}
+
 static void late_server(struct side *side)
 {
 	struct vb_stream *stream;
@@ -463,13 +475,7 @@ static void late_server(struct side *side)
 	stream = serve_stream(side, UINT64_MAX);
 	write_bytes(stream, 0, 3 * NARROW_BLOCK, NARROW_BLOCK, 2);
 	CHECK_EQ(vb_stream_flush(stream, NULL), 0);
-	await_step(side, 0);
-	read_bytes(stream, 0, narrow_bytes(side), NARROW_BLOCK, 1);
-	read_bytes(stream, 0, 100, 100, 3);
-	side->shared->note = 1;
-	signal_step(side, 1);
-	await_step(side, 2);
-	vb_stream_abort(stream);
+	read_late(side, stream);
 }
 
 static struct vb_stream *write_late(struct side *side)
@@ -488,13 +494,16 @@ static struct vb_stream *write_late(struct side *side)
 	return stream;
 }
 
-static void late_client(struct side *side)
+static void leave_late(struct side *side, struct vb_stream *stream)
 {
-	struct vb_stream *stream = write_late(side);
-
 	await_step(side, 1);
 	signal_step(side, 2);
 	vb_stream_abort(stream);
+}
+
+static void late_client(struct side *side)
+{
+	leave_late(side, write_late(side));
 }
 
 /* By reads of what is here already, which have no need to look for more. */
@@ -513,16 +522,8 @@ static void late_reading_client(struct side *side)
 /* By a read that found nothing. */
 static void silent_server(struct side *side)
 {
-	struct vb_stream *stream;
-
 	be_narrow(side);
-	stream = serve_stream(side, UINT64_MAX);
-	await_step(side, 0);
-	read_bytes(stream, 0, narrow_bytes(side), NARROW_BLOCK, 1);
-	read_bytes(stream, 0, 100, 100, 3);
-	signal_step(side, 1);
-	await_step(side, 2);
-	vb_stream_abort(stream);
+	read_late(side, serve_stream(side, UINT64_MAX));
 }
 
 static void trying_client(struct side *side)
@@ -538,9 +539,7 @@ static void trying_client(struct side *side)
 	write_bytes(stream, 0, 100, 100, 3);
 	CHECK_EQ(vb_stream_try_read(stream, &byte, 1, &err), VB_ERR_AGAIN);
 	signal_step(side, 0);
-	await_step(side, 1);
-	signal_step(side, 2);
-	vb_stream_abort(stream);
+	leave_late(side, stream);
 }
 
 /* Nobody reads: whoever waits for room is not woken again and again, by itself or by a reader beside it. */
