@@ -88,8 +88,8 @@ struct vb_transfer_options {
 	bool key_is_random;
 
 	/* How much is read, sent and written at a time, and how many such blocks are under way
-	 * on each rail. The receiver's count, up to what the sender asks for. 256 KiB and 8 over
-	 * RDMA, 512 KiB and 4 over TCP. */
+	 * on each rail. The receiver's count, up to what the sender asks for. 512 KiB and 8 over
+	 * RDMA, or 256 KiB where less than 32 MiB may be pinned; 512 KiB and 4 over TCP. */
 	uint32_t block_bytes;
 	uint32_t window_blocks;
 

@@ -15,15 +15,26 @@
 /* Receives that a channel posts beyond its depth, see channel_setup.c. */
 #define FURTHER_SLOTS 5u
 
-/* Two connections over RDMA pin so much at most, on either side; where less is allowed there is one. */
+/* Two connections over RDMA with large blocks pin so much at most, on either side. */
 #define PLENTY_BYTES (32u << 20)
 #define RDMA_RAILS 2u
 #define TCP_RAILS_MAX 4u
 
-/* Over RDMA memory is pinned and the device does the work. Over TCP a block costs system calls. */
+/* Over TCP a block costs system calls. Over RDMA the device does the work, but the memory is pinned. */
 static const struct defaults {
 	uint32_t block_bytes, window;
-} defaults_rdma = { 256u << 10, 8 }, defaults_tcp = { 512u << 10, 4 };
+} defaults_tcp = { 512u << 10, 4 }, defaults_rdma = { 512u << 10, 8 },
+  defaults_rdma_scarce = { 256u << 10, 8 };
+
+static bool memory_is_scarce(void)
+{
+	return vb__memlock_limit() < PLENTY_BYTES;
+}
+
+static const struct defaults *defaults_over(bool tcp)
+{
+	return tcp ? &defaults_tcp : memory_is_scarce() ? &defaults_rdma_scarce : &defaults_rdma;
+}
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
@@ -124,7 +135,7 @@ static uint32_t default_rails(bool tcp)
 {
 	if (tcp)
 		return smaller(vb__cpus(), TCP_RAILS_MAX);
-	return vb__memlock_limit() < PLENTY_BYTES ? 1 : RDMA_RAILS;
+	return memory_is_scarce() ? 1 : RDMA_RAILS;
 }
 
 /* How many blocks each rail may have pinned, at most; one comes with a trailer, on a page of its own. */
@@ -172,28 +183,25 @@ unsigned vb__plan_workers(const struct vb__plan *plan, bool computing)
  * Besides those that are on the network, each worker that computes has a block. The receiver may ask for
  * that, but cannot make the window larger; over TCP the rails have room for as many as there are CPUs.
  */
-static uint32_t default_window(const struct vb__plan *plan, const struct defaults *d,
-			       const struct vb__terms *terms)
+static uint32_t default_window(const struct vb__plan *plan, bool tcp, const struct vb__terms *terms)
 {
 	bool packing = terms->pack != VB__PACK_IF_ASKED && terms->pack != VB__PACK_NEVER;
-	bool asked = d == &defaults_rdma &&
-		     (terms->pack != VB__PACK_NEVER || terms->seal & VB__SEAL_CAN);
+	bool asked = !tcp && (terms->pack != VB__PACK_NEVER || terms->seal & VB__SEAL_CAN);
 	bool computing = packing || asked || terms->seal & VB__SEAL_WANTED;
 	unsigned workers = computing ? vb__plan_workers(plan, true) : 0;
 	unsigned rails = terms->rails ? terms->rails : 1;
 
-	return d->window + (workers + rails - 1) / rails;
+	return defaults_over(tcp)->window + (workers + rails - 1) / rails;
 }
 
 void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *terms)
 {
-	const struct defaults *d = tcp ? &defaults_tcp : &defaults_rdma;
-
 	terms->rails = (uint16_t)(plan->rails ? plan->rails : default_rails(tcp));
-	terms->block_bytes = plan->block_bytes ? plan->block_bytes : d->block_bytes;
+	terms->block_bytes = plan->block_bytes ? plan->block_bytes
+					       : defaults_over(tcp)->block_bytes;
 	terms->seal = (uint8_t)vb__seal_wish(plan->encrypt);
 	terms->pack = plan->pack;
-	terms->window = default_window(plan, d, terms);
+	terms->window = default_window(plan, tcp, terms);
 	if (plan->window)
 		terms->window = plan->window;
 	else if (!tcp)

@@ -51,12 +51,15 @@ static struct vb__terms proposal(uint64_t sender_may_pin)
 	return terms;
 }
 
-static void there_are_two_rails_where_memory_is_plentiful(void **state)
+static void there_are_two_rails_and_large_blocks_where_memory_is_plentiful(void **state)
 {
 	(void)state;
 	assert_int_equal(proposal(UINT64_MAX).rails, 2);
+	assert_int_equal(proposal(UINT64_MAX).block_bytes, 512 << 10);
 	assert_int_equal(proposal(UINT64_C(32) << 20).rails, 2);
+	assert_int_equal(proposal(UINT64_C(32) << 20).block_bytes, 512 << 10);
 	assert_int_equal(proposal(UINT64_C(8) << 20).rails, 1);
+	assert_int_equal(proposal(UINT64_C(8) << 20).block_bytes, 256 << 10);
 }
 
 static uint64_t slot_bytes(const struct vb__terms *terms)
@@ -89,21 +92,23 @@ static void what_is_pinned_stays_below_the_limit(void **state)
 
 static void a_limit_makes_no_block_smaller_that_fits(void **state)
 {
+	uint32_t fits = proposal(UINT64_C(8) << 20).block_bytes;
 	struct vb__terms terms = proposal(UINT64_MAX);
 	struct vb__plan plan = { .workers = WORKERS };
 
 	(void)state;
+	terms.block_bytes = fits;
 	limit = UINT64_C(8) << 20;
 	vb__plan_restrict(&plan, false, &terms);
 	limit = UINT64_MAX;
-	assert_int_equal(terms.block_bytes, proposal(UINT64_MAX).block_bytes);
+	assert_int_equal(terms.block_bytes, fits);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(there_is_room_for_all_workers_of_who_may_be_asked_to_compute),
-		cmocka_unit_test(there_are_two_rails_where_memory_is_plentiful),
+		cmocka_unit_test(there_are_two_rails_and_large_blocks_where_memory_is_plentiful),
 		cmocka_unit_test(what_is_pinned_stays_below_the_limit),
 		cmocka_unit_test(a_limit_makes_no_block_smaller_that_fits),
 	};
