@@ -195,28 +195,57 @@ pipe_size() {
 	if [ "$have" -lt "$1" ]; then head -c $(($1 - have))M /dev/urandom >> "$pipe_dir/data"; else truncate -s "$1M" "$pipe_dir/data"; fi
 }
 
-bench_pipe() {
+pipe_begin() {
 	pipe_dir=$(mktemp -d /dev/shm/vb-bench.XXXXXX)
 	pipe_at=127.0.0.1 pipe_fabric=ofi
+}
+
+pipe_into_null() {	# PEER...: further ones
+	pipe_contest "file into /dev/null" file /dev/null nc=1.2 socat=1.2 mbuffer=1.2 socat-cubic "$@"
+	pipe_contest "pipe into /dev/null" pipe /dev/null nc=1.2 socat=1.2 mbuffer=1.2 socat-cubic "$@"
+}
+
+pipe_into_file() {
+	local what="file of $pipe_mib MiB into file"
+	pipe_contest "$what" file "$pipe_dir/out" socat=1.2 socat-cubic nc mbuffer
+	contest "$what" GB/s higher - rate_of ours file "$pipe_dir/out" -- "cp, no network" timed bare_cp "$pipe_dir/out"
+	contest "$what" GB/s higher - rate_of ours file "$pipe_dir/out" -- "bare loop" bare_loop_into "$pipe_dir/out"
+}
+
+bench_pipe() {
 	local whole=$pipe_mib
+	pipe_begin
 	prepare_ssh
 	heading "the pipe over loopback, $whole MiB on tmpfs, congestion control $(congestion)"
 	pipe_size $((whole / 8))
 	pipe_check ours nc socat socat-cubic mbuffer ssh
 	pipe_size "$whole"
-	pipe_contest "file into /dev/null" file /dev/null nc=1.2 socat=1.2 mbuffer=1.2 socat-cubic ssh
-	pipe_contest "pipe into /dev/null" pipe /dev/null nc=1.2 socat=1.2 mbuffer=1.2 socat-cubic ssh
+	pipe_into_null ssh
 	contest "pipe into /dev/null" GB/s higher - rate_of ours pipe /dev/null -- "cat | cat, no network" timed bare_pipe /dev/null
 	contest "file into /dev/null" GB/s higher - rate_of ours file /dev/null -- "iperf3, no file" iperf3_rate
 	pipe_size $((whole / 2)) # there must be room for it twice
-	pipe_contest "file of $pipe_mib MiB into file" file "$pipe_dir/out" socat=1.2 socat-cubic nc mbuffer
-	contest "file of $pipe_mib MiB into file" GB/s higher - rate_of ours file "$pipe_dir/out" -- "cp, no network" timed bare_cp "$pipe_dir/out"
-	contest "file of $pipe_mib MiB into file" GB/s higher - rate_of ours file "$pipe_dir/out" -- "bare loop" bare_loop_into "$pipe_dir/out"
+	pipe_into_file
 	# How much more than socat is to be had at all
 	contest "bare loop: read, XXH3, TCP, write" GB/s higher - bare_loop_into "$pipe_dir/out" -- socat rate_of socat file "$pipe_dir/out"
 	contest "bare loop: read, XXH3, TCP, write" GB/s higher - bare_loop_into "$pipe_dir/out" -- socat-cubic rate_of socat-cubic file "$pipe_dir/out"
 	pipe_size $((whole / 8)) # where starting the programs counts most
 	pipe_contest "file of $pipe_mib MiB into /dev/null" file /dev/null socat nc
+	pipe_memory
+	rm -rf "$pipe_dir"
+}
+
+# Where both ends have CPUs enough, as on two hosts
+pipe_wide_cpus=8
+bench_pipe_wide() {
+	local whole=$pipe_mib
+	pipe_begin
+	heading "the pipe over loopback on $(nproc) CPUs, $whole MiB on tmpfs, congestion control $(congestion)"
+	pipe_size $((whole / 8))
+	pipe_check ours nc socat socat-cubic mbuffer
+	pipe_size "$whole"
+	pipe_into_null
+	pipe_size $((whole / 2))
+	pipe_into_file
 	pipe_memory
 	rm -rf "$pipe_dir"
 }

@@ -94,7 +94,7 @@ struct vb_transfer_options {
 	uint32_t window_blocks;
 
 	/* Connections that share the work. The sender's count. 2 over RDMA, or 1 where less than
-	 * 32 MiB may be pinned; over TCP, where each keeps a CPU busy, one for every CPU, up to 4. */
+	 * 32 MiB may be pinned; over TCP, where each keeps a CPU busy, one for every CPU, up to 8. */
 	uint32_t rails;
 
 	/* Threads that read and check, or check and write. By the number of CPUs, up to 4, or if the

@@ -18,7 +18,7 @@
 /* Two connections over RDMA with large blocks pin so much at most, on either side. */
 #define PLENTY_BYTES (32u << 20)
 #define RDMA_RAILS 2u
-#define TCP_RAILS_MAX 4u
+#define TCP_RAILS_MAX 8u
 
 /* Over TCP a block costs system calls. Over RDMA the device does the work, but the memory is pinned. */
 static const struct defaults {

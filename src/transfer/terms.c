@@ -124,14 +124,24 @@ static int derive_secret(struct vb_session *s, unsigned rail, bool sends, struct
 				 s->secrets[rail].bytes, sizeof(s->secrets[rail].bytes), err);
 }
 
-static int connect_rail(struct vb_session *s, const struct vb__settings *settings,
-			struct vb_channel **rail, struct vb_error *err)
+static int start_rail(struct vb_session *s, const struct vb__pass *pass,
+		      struct vb__errand **connecting, struct vb_error *err)
 {
-	struct vb__errand *connecting;
-	int rc = vb__connecting_start(s->host, s->port, settings, &connecting, err);
+	struct vb__settings settings = s->plan.connection;
 
-	if (rc)
-		return rc;
+	settings.fabric = vb__session_is_tcp(s) ? VB_FABRIC_OFI : VB_FABRIC_VERBS;
+	settings.max_message = pass->max_message;
+	settings.depth = pass->depth;
+	settings.traffic = pass->traffic;
+	memcpy(settings.token, pass->token, sizeof(settings.token));
+	return vb__connecting_start(s->host, s->port, &settings, connecting, err);
+}
+
+static int take_rail(struct vb_session *s, struct vb__errand *connecting, struct vb_channel **rail,
+		     struct vb_error *err)
+{
+	int rc;
+
 	do {
 		/* If the peer has given up, nobody will let us in any more. */
 		rc = vb__plan_stopped(&s->plan) ? vb__fail_interrupted(err)
@@ -164,21 +174,24 @@ static int await_ready(struct vb_session *s, struct vb_error *err)
 	return rc;
 }
 
-/* The rails go the way the parley went. */
+/* The rails go the way the parley went, all at once: to a peer far away each takes some round trips. */
 static int connect_rails(struct vb_session *s, const struct vb__pass *passes, struct vb_error *err)
 {
-	struct vb__settings settings = s->plan.connection;
+	struct vb__errand *connecting[VB_RAILS_MAX];
+	unsigned started = 0;
 	int rc = await_ready(s, err);
 
-	settings.fabric = vb__session_is_tcp(s) ? VB_FABRIC_OFI : VB_FABRIC_VERBS;
-	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++) {
-		settings.max_message = passes[i].max_message;
-		settings.depth = passes[i].depth;
-		settings.traffic = passes[i].traffic;
-		memcpy(settings.token, passes[i].token, sizeof(settings.token));
-		rc = connect_rail(s, &settings, &s->rails[i], err);
-		if (rc == 0)
-			s->rail_count++;
+	while (rc == 0 && started < s->agreed.rails) {
+		rc = start_rail(s, &passes[started], &connecting[started], err);
+		started += rc == 0;
+	}
+	for (unsigned i = 0; i < started; i++) {
+		if (rc == 0) {
+			rc = take_rail(s, connecting[i], &s->rails[i], err);
+			s->rail_count += rc == 0;
+		} else {
+			vb__errand_leave(connecting[i]);
+		}
 	}
 	return rc;
 }
