@@ -94,11 +94,12 @@ struct vb_transfer_options {
 	uint32_t window_blocks;
 
 	/* Connections that share the work. The sender's count. 2 over RDMA, or 1 where less than
-	 * 32 MiB may be pinned; over TCP, where each keeps a CPU busy, one for every CPU, up to 8. */
+	 * 32 MiB may be pinned; over TCP, where each keeps a CPU busy, one for every CPU, up to 8,
+	 * or 4 if the input is a stream. */
 	uint32_t rails;
 
-	/* Threads that read and check, or check and write. By the number of CPUs, up to 4, or if the
-	 * data is encrypted or compressed, all of them. */
+	/* Threads that read and check, or check and write. By the number of CPUs, up to 4, or 2 that
+	 * read a stream; if the data is encrypted or compressed, one for each CPU. */
 	uint32_t workers;
 
 	/* No faster than this, as it is sent, so compressed. Either side's counts. 0: no limit. */

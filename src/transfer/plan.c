@@ -10,6 +10,7 @@
 #include "transfer/session_state.h"
 
 #define DEFAULT_WORKERS_MAX 4u
+#define IN_TURN_WORKERS_MAX 2u /* one reads, the other does the rest; a third is only in the way */
 #define WINDOW_LEAST 2u
 
 /* Receives that a channel posts beyond its depth, see channel_setup.c. */
@@ -19,6 +20,7 @@
 #define PLENTY_BYTES (32u << 20)
 #define RDMA_RAILS 2u
 #define TCP_RAILS_MAX 8u
+#define TCP_RAILS_OF_STREAM_MAX 4u
 
 /* Over TCP a block costs system calls. Over RDMA the device does the work, but the memory is pinned. */
 static const struct defaults {
@@ -128,13 +130,14 @@ int vb__plan_secret(struct vb__plan *plan, const struct vb_transfer_options *o,
 }
 
 /*
- * Over TCP a rail takes a CPU. RDMA devices do the work of a connection in one place, and drivers in software
- * in the thread that posts it, so a second one makes it faster.
+ * Over TCP a rail takes a CPU, but a stream does not feed many. RDMA devices do the work of a connection in one
+ * place, and drivers in software in the thread that posts it, so a second one makes it faster.
  */
-static uint32_t default_rails(bool tcp)
+static uint32_t default_rails(bool tcp, const struct vb__terms *terms)
 {
 	if (tcp)
-		return smaller(vb__cpus(), TCP_RAILS_MAX);
+		return smaller(vb__cpus(), vb__terms_of_stream(terms) ? TCP_RAILS_OF_STREAM_MAX
+								      : TCP_RAILS_MAX);
 	return memory_is_scarce() ? 1 : RDMA_RAILS;
 }
 
@@ -172,11 +175,15 @@ static uint32_t pinnable_block(const struct vb__terms *proposed)
 	return terms.block_bytes;
 }
 
-unsigned vb__plan_workers(const struct vb__plan *plan, bool computing)
+unsigned vb__plan_workers(const struct vb__plan *plan, enum vb__labour labour)
 {
-	if (plan->workers)
-		return plan->workers;
-	return smaller(vb__cpus(), computing ? VB_WORKERS_MAX : DEFAULT_WORKERS_MAX);
+	static const unsigned most[] = {
+		[VB__LABOUR_IN_TURN] = IN_TURN_WORKERS_MAX,
+		[VB__LABOUR_MOVE] = DEFAULT_WORKERS_MAX,
+		[VB__LABOUR_COMPUTE] = VB_WORKERS_MAX,
+	};
+
+	return plan->workers ? plan->workers : smaller(vb__cpus(), most[labour]);
 }
 
 /*
@@ -188,7 +195,7 @@ static uint32_t default_window(const struct vb__plan *plan, bool tcp, const stru
 	bool packing = terms->pack != VB__PACK_IF_ASKED && terms->pack != VB__PACK_NEVER;
 	bool asked = !tcp && (terms->pack != VB__PACK_NEVER || terms->seal & VB__SEAL_CAN);
 	bool computing = packing || asked || terms->seal & VB__SEAL_WANTED;
-	unsigned workers = computing ? vb__plan_workers(plan, true) : 0;
+	unsigned workers = computing ? vb__plan_workers(plan, VB__LABOUR_COMPUTE) : 0;
 	unsigned rails = terms->rails ? terms->rails : 1;
 
 	return defaults_over(tcp)->window + (workers + rails - 1) / rails;
@@ -196,7 +203,7 @@ static uint32_t default_window(const struct vb__plan *plan, bool tcp, const stru
 
 void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *terms)
 {
-	terms->rails = (uint16_t)(plan->rails ? plan->rails : default_rails(tcp));
+	terms->rails = (uint16_t)(plan->rails ? plan->rails : default_rails(tcp, terms));
 	terms->block_bytes = plan->block_bytes ? plan->block_bytes
 					       : defaults_over(tcp)->block_bytes;
 	terms->seal = (uint8_t)vb__seal_wish(plan->encrypt);

@@ -137,7 +137,8 @@ static void conduct(struct receiving *r)
 	struct vb_session *session = r->crew.session;
 	struct vb_error err = { .code = VB_OK };
 	unsigned rails = session->rail_count;
-	unsigned workers = vb__plan_workers(&session->plan, vb__codec_computes(session));
+	unsigned workers = vb__plan_workers(
+		&session->plan, vb__codec_computes(session) ? VB__LABOUR_COMPUTE : VB__LABOUR_MOVE);
 
 	r->crew.start_ns = vb__now_ns();
 	/* Every rail needs one of its own, see sink.h. */

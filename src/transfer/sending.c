@@ -223,13 +223,20 @@ static void begin_packing(struct sending *s, unsigned workers)
 		vb__governor_hold(&s->governor, agreed->pack);
 }
 
+static enum vb__labour labour(const struct vb_session *session)
+{
+	if (vb__codec_computes(session))
+		return VB__LABOUR_COMPUTE;
+	return vb__terms_of_stream(&session->agreed) ? VB__LABOUR_IN_TURN : VB__LABOUR_MOVE;
+}
+
 /* The rails are up: everything, until the receiver has said how it went. */
 static void conduct(struct sending *s)
 {
 	struct vb__words end = { .kind = VB__WORDS_END };
 	struct vb_session *session = s->crew.session;
 	struct vb_error err = { .code = VB_OK };
-	unsigned workers = vb__plan_workers(&session->plan, vb__codec_computes(session));
+	unsigned workers = vb__plan_workers(&session->plan, labour(session));
 
 	begin_packing(s, workers);
 	s->leaving = workers;

@@ -43,8 +43,21 @@ void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *t
 /* Makes proposed terms such that a receiver can accept them. */
 void vb__plan_restrict(const struct vb__plan *plan, bool tcp, struct vb__terms *terms);
 
-/* How many threads carry blocks; more if they have to compute. */
-unsigned vb__plan_workers(const struct vb__plan *plan, bool computing);
+/* Of a pipe and its like, whose bytes come one after the other, and nobody knows how many. */
+static inline bool vb__terms_of_stream(const struct vb__terms *terms)
+{
+	return !terms->tree && terms->total_bytes == UINT64_MAX;
+}
+
+/* What the threads that carry blocks do all day. */
+enum vb__labour {
+	VB__LABOUR_IN_TURN, /* they read a stream, one at a time */
+	VB__LABOUR_MOVE,
+	VB__LABOUR_COMPUTE,
+};
+
+/* How many there are. */
+unsigned vb__plan_workers(const struct vb__plan *plan, enum vb__labour labour);
 
 /* True if the user wants it to stop. */
 bool vb__plan_stopped(const struct vb__plan *plan);

@@ -192,7 +192,7 @@ static void run(struct local *l)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (count < vb__plan_workers(&l->plan, false) && rc == 0) {
+	while (count < vb__plan_workers(&l->plan, VB__LABOUR_MOVE) && rc == 0) {
 		pthread_mutex_lock(&l->lock);
 		l->working++;
 		pthread_mutex_unlock(&l->lock);

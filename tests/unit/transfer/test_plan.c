@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a sender proposes by itself, and a receiver takes of it. */
+#include <sched.h>
+
 #include "core/memlock.h"
 #include "suite.h"
 #include "transfer/session_state.h"
@@ -14,6 +16,19 @@ __attribute__((used)) uint64_t __wrap_vb__memlock_limit(void); /* by the linker 
 uint64_t __wrap_vb__memlock_limit(void)
 {
 	return limit;
+}
+
+static int cpus = 16;
+
+__typeof__(sched_getaffinity) __wrap_sched_getaffinity;
+
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	(void)pid, (void)size;
+	CPU_ZERO(set);
+	for (int i = 0; i < cpus; i++)
+		CPU_SET(i, set);
+	return 0;
 }
 
 /* Blocks so small that all of the window may be pinned anywhere. */
@@ -104,6 +119,44 @@ static void a_limit_makes_no_block_smaller_that_fits(void **state)
 	assert_int_equal(terms.block_bytes, fits);
 }
 
+static uint32_t rails_over_tcp(bool tree, uint64_t total_bytes)
+{
+	struct vb__plan plan = { .rails = 0 };
+	struct vb__terms terms = { .sends = true, .tree = tree, .total_bytes = total_bytes };
+
+	vb__plan_propose(&plan, true, &terms);
+	return terms.rails;
+}
+
+/* One thread at a time reads it, so more than a second are in the way. */
+static void a_stream_feeds_few(void **state)
+{
+	struct vb__plan plan = { .workers = 0 };
+
+	(void)state;
+	assert_int_equal(rails_over_tcp(false, 1 << 20), 8);
+	assert_int_equal(rails_over_tcp(true, UINT64_MAX), 8);
+	assert_int_equal(rails_over_tcp(false, UINT64_MAX), 4);
+	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_IN_TURN), 2);
+	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_MOVE), 4);
+	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_COMPUTE), 16);
+	plan.workers = 7;
+	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_IN_TURN), 7);
+}
+
+static void there_is_no_more_than_one_for_a_cpu(void **state)
+{
+	struct vb__plan plan = { .workers = 0 };
+
+	(void)state;
+	cpus = 1;
+	assert_int_equal(rails_over_tcp(false, 1 << 20), 1);
+	assert_int_equal(rails_over_tcp(false, UINT64_MAX), 1);
+	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_IN_TURN), 1);
+	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_MOVE), 1);
+	cpus = 16;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +164,8 @@ int main(void)
 		cmocka_unit_test(there_are_two_rails_and_large_blocks_where_memory_is_plentiful),
 		cmocka_unit_test(what_is_pinned_stays_below_the_limit),
 		cmocka_unit_test(a_limit_makes_no_block_smaller_that_fits),
+		cmocka_unit_test(a_stream_feeds_few),
+		cmocka_unit_test(there_is_no_more_than_one_for_a_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
