@@ -99,7 +99,8 @@ struct vb_transfer_options {
 	uint32_t rails;
 
 	/* Threads that read and check, or check and write. By the number of CPUs, up to 4, or 2 that
-	 * read a stream; if the data is encrypted or compressed, one for each CPU. */
+	 * read a stream; if the data is encrypted or compressed, one for each CPU. A receiver has one
+	 * for each rail at least. */
 	uint32_t workers;
 
 	/* No faster than this, as it is sent, so compressed. Either side's counts. 0: no limit. */
@@ -121,8 +122,9 @@ struct vb_transfer_options {
 	uint32_t wait_timeout_ms;
 
 	/* When this descriptor becomes readable, the call under way ends with
-	 * VB_ERR_INTERRUPTED, here and at the peer. 0: none. Nothing is read from it. A thread
-	 * may still be in name servers or libraries then, where nothing can end it, and log. */
+	 * VB_ERR_INTERRUPTED, here and at the peer. 0: none. Nothing is read from it. Then, and
+	 * after a failure, a thread may still be in name servers or libraries, where nothing can
+	 * end it, and log. */
 	int stop_fd;
 
 	/* Called a few times a second, and when all is done, by the thread that is in

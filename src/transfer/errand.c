@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/failure.h"
 
 /* A little longer than the connector pauses between two tries. */
@@ -95,32 +96,44 @@ int vb__errand_start(const struct vb__errand_kind *kind, void *job, struct vb__e
 	return rc;
 }
 
-bool vb__errand_await(struct vb__errand *e, int fd, int other_fd)
+int vb__errand_await(struct vb__errand *const *errands, unsigned count, int fd, int other_fd)
 {
-	struct pollfd fds[] = {
-		{ .fd = e->done_fd, .events = POLLIN },
-		{ .fd = fd, .events = POLLIN },
-		{ .fd = other_fd, .events = POLLIN },
-	};
+	struct pollfd fds[VB__ERRANDS_MAX + 2];
 
-	while (poll(fds, 3, -1) < 0 && errno == EINTR)
+	for (unsigned i = 0; i < count; i++)
+		fds[i] = (struct pollfd){ .fd = errands[i]->done_fd, .events = POLLIN };
+	fds[count] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	fds[count + 1] = (struct pollfd){ .fd = other_fd, .events = POLLIN };
+	while (poll(fds, count + 2, -1) < 0 && errno == EINTR)
 		;
-	return fds[0].revents;
+	for (unsigned i = 0; i < count; i++)
+		if (fds[i].revents)
+			return (int)i;
+	return -1;
 }
 
-void vb__errand_leave(struct vb__errand *e)
+static void let_go(struct vb__errand *e, uint64_t deadline_ns)
 {
 	struct pollfd fd = { .fd = e->done_fd, .events = POLLIN };
 	bool done;
 
-	atomic_store(&e->given_up, true);
-	poll(&fd, 1, LEAVE_MS);
+	poll(&fd, 1, vb__ms_left(deadline_ns));
 	pthread_mutex_lock(&e->lock);
 	done = e->done;
 	e->left_alone = !done;
 	pthread_mutex_unlock(&e->lock);
 	if (done)
 		clean_up(e);
+}
+
+void vb__errand_leave(struct vb__errand *const *errands, unsigned count)
+{
+	uint64_t deadline = vb__now_ns() + vb__ms(LEAVE_MS);
+
+	for (unsigned i = 0; i < count; i++)
+		atomic_store(&errands[i]->given_up, true);
+	for (unsigned i = 0; i < count; i++)
+		let_go(errands[i], deadline);
 }
 
 static bool is_readable(int fd)
@@ -134,8 +147,8 @@ int vb__errand_finish(struct vb__errand *e, int stop_fd, void **job, struct vb_e
 {
 	int rc;
 
-	if (!vb__errand_await(e, stop_fd, -1)) {
-		vb__errand_leave(e);
+	if (vb__errand_await(&e, 1, stop_fd, -1) < 0) {
+		vb__errand_leave(&e, 1);
 		return vb__fail_interrupted(err);
 	}
 	/* Its thread says so before it lets go of the lock. */

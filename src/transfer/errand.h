@@ -22,8 +22,10 @@ struct vb__errand;
 int vb__errand_start(const struct vb__errand_kind *kind, void *job, struct vb__errand **errand,
 		     struct vb_error *err);
 
-/* Waits until it is done, which is true, or until one of these (or -1) is readable. */
-bool vb__errand_await(struct vb__errand *errand, int fd, int other_fd);
+#define VB__ERRANDS_MAX 16u
+
+/* Waits until one of these is done, and says which, or -1 as soon as `fd` or `other_fd` (or -1) is readable. */
+int vb__errand_await(struct vb__errand *const *errands, unsigned count, int fd, int other_fd);
 
 /*
  * Waits for what comes of it; VB_ERR_INTERRUPTED as soon as `stop_fd` (or -1) is readable. Frees it in any case. On
@@ -31,7 +33,10 @@ bool vb__errand_await(struct vb__errand *errand, int fd, int other_fd);
  */
 int vb__errand_finish(struct vb__errand *errand, int stop_fd, void **job, struct vb_error *err);
 
-/* Leaves it to itself: it ends by its own time-out, and is freed then with its job. */
-void vb__errand_leave(struct vb__errand *errand);
+/*
+ * Gives these up. Those that do not end within half a second are left to themselves: they end by their own time-outs,
+ * and are freed then with their jobs.
+ */
+void vb__errand_leave(struct vb__errand *const *errands, unsigned count);
 
 #endif

@@ -12,11 +12,12 @@
 #define DEFAULT_WORKERS_MAX 4u
 #define IN_TURN_WORKERS_MAX 2u /* one reads, the other does the rest; a third is only in the way */
 #define WINDOW_LEAST 2u
+#define WINDOW_GOOD 4u
 
 /* Receives that a channel posts beyond its depth, see channel_setup.c. */
 #define FURTHER_SLOTS 5u
 
-/* Two connections over RDMA with large blocks pin so much at most, on either side. */
+/* Two connections over RDMA with large blocks pin half of this, unless there are many threads that compute. */
 #define PLENTY_BYTES (32u << 20)
 #define RDMA_RAILS 2u
 #define TCP_RAILS_MAX 8u
@@ -141,6 +142,15 @@ static uint32_t default_rails(bool tcp, const struct vb__terms *terms)
 	return memory_is_scarce() ? 1 : RDMA_RAILS;
 }
 
+/* A rail without a block would be connected for nothing. */
+static uint32_t useful_rails(uint32_t rails, const struct vb__terms *terms)
+{
+	uint64_t blocks = terms->total_bytes ? (terms->total_bytes - 1) / terms->block_bytes + 1
+					     : 1;
+
+	return blocks < rails ? (uint32_t)blocks : rails;
+}
+
 /* How many blocks each rail may have pinned, at most; one comes with a trailer, on a page of its own. */
 static uint64_t pinnable_slots(const struct vb__terms *terms)
 {
@@ -169,7 +179,7 @@ static uint32_t pinnable_block(const struct vb__terms *proposed)
 	struct vb__terms terms = *proposed;
 
 	while (terms.block_bytes > VB_BLOCK_MIN &&
-	       pinnable_slots(&terms) < FURTHER_SLOTS + WINDOW_LEAST)
+	       pinnable_slots(&terms) < FURTHER_SLOTS + 2 * WINDOW_GOOD)
 		terms.block_bytes =
 			larger(terms.block_bytes / 2 / VB_BLOCK_MIN * VB_BLOCK_MIN, VB_BLOCK_MIN);
 	return terms.block_bytes;
@@ -203,9 +213,10 @@ static uint32_t default_window(const struct vb__plan *plan, bool tcp, const stru
 
 void vb__plan_propose(const struct vb__plan *plan, bool tcp, struct vb__terms *terms)
 {
-	terms->rails = (uint16_t)(plan->rails ? plan->rails : default_rails(tcp, terms));
 	terms->block_bytes = plan->block_bytes ? plan->block_bytes
 					       : defaults_over(tcp)->block_bytes;
+	terms->rails = (uint16_t)(plan->rails ? plan->rails
+					      : useful_rails(default_rails(tcp, terms), terms));
 	terms->seal = (uint8_t)vb__seal_wish(plan->encrypt);
 	terms->pack = plan->pack;
 	terms->window = default_window(plan, tcp, terms);

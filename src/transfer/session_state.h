@@ -51,7 +51,7 @@ static inline bool vb__terms_of_stream(const struct vb__terms *terms)
 
 /* What the threads that carry blocks do all day. */
 enum vb__labour {
-	VB__LABOUR_IN_TURN, /* they read a stream, one at a time */
+	VB__LABOUR_IN_TURN, /* they read a stream, one at a time; who receives it moves */
 	VB__LABOUR_MOVE,
 	VB__LABOUR_COMPUTE,
 };

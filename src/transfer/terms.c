@@ -124,6 +124,8 @@ static int derive_secret(struct vb_session *s, unsigned rail, bool sends, struct
 				 s->secrets[rail].bytes, sizeof(s->secrets[rail].bytes), err);
 }
 
+_Static_assert(VB_RAILS_MAX <= VB__ERRANDS_MAX, "one is waited for with each rail");
+
 static int start_rail(struct vb_session *s, const struct vb__pass *pass,
 		      struct vb__errand **connecting, struct vb_error *err)
 {
@@ -137,24 +139,38 @@ static int start_rail(struct vb_session *s, const struct vb__pass *pass,
 	return vb__connecting_start(s->host, s->port, &settings, connecting, err);
 }
 
-static int take_rail(struct vb_session *s, struct vb__errand *connecting, struct vb_channel **rail,
-		     struct vb_error *err)
+/* Rails that are being connected, and which of them each will be. */
+struct coming {
+	struct vb__errand *errands[VB_RAILS_MAX];
+	unsigned rails[VB_RAILS_MAX], count;
+};
+
+/* Whichever is there first. */
+static int take_rail(struct vb_session *s, struct coming *coming, struct vb_error *err)
 {
-	int rc;
+	struct vb__errand *errand;
+	unsigned rail;
+	int at, rc;
 
 	do {
 		/* If the peer has given up, nobody will let us in any more. */
 		rc = vb__plan_stopped(&s->plan) ? vb__fail_interrupted(err)
 						: vb__session_listen(s, err);
-		if (rc) {
-			vb__errand_leave(connecting);
+		if (rc)
 			return rc;
-		}
-	} while (!vb__errand_await(connecting, s->plan.stop_fd, vb_channel_fd(s->channel, NULL)));
-	rc = vb__connecting_finish(connecting, -1, rail, err);
+		at = vb__errand_await(coming->errands, coming->count, s->plan.stop_fd,
+				      vb_channel_fd(s->channel, NULL));
+	} while (at < 0);
+	errand = coming->errands[at];
+	rail = coming->rails[at];
+	coming->count--;
+	coming->errands[at] = coming->errands[coming->count];
+	coming->rails[at] = coming->rails[coming->count];
+	rc = vb__connecting_finish(errand, -1, &s->rails[rail], err);
 	/* It has let us in before: it is there no more, or not as the one that it was. */
 	if (rc == VB_ERR_REFUSED && err)
 		rc = err->code = VB_ERR_LOST;
+	s->rail_count += rc == 0;
 	return rc;
 }
 
@@ -177,22 +193,17 @@ static int await_ready(struct vb_session *s, struct vb_error *err)
 /* The rails go the way the parley went, all at once: to a peer far away each takes some round trips. */
 static int connect_rails(struct vb_session *s, const struct vb__pass *passes, struct vb_error *err)
 {
-	struct vb__errand *connecting[VB_RAILS_MAX];
-	unsigned started = 0;
+	struct coming coming = { .count = 0 };
 	int rc = await_ready(s, err);
 
-	while (rc == 0 && started < s->agreed.rails) {
-		rc = start_rail(s, &passes[started], &connecting[started], err);
-		started += rc == 0;
+	for (unsigned i = 0; i < s->agreed.rails && rc == 0; i++) {
+		rc = start_rail(s, &passes[i], &coming.errands[i], err);
+		coming.rails[i] = i;
+		coming.count += rc == 0;
 	}
-	for (unsigned i = 0; i < started; i++) {
-		if (rc == 0) {
-			rc = take_rail(s, connecting[i], &s->rails[i], err);
-			s->rail_count += rc == 0;
-		} else {
-			vb__errand_leave(connecting[i]);
-		}
-	}
+	while (rc == 0 && coming.count)
+		rc = take_rail(s, &coming, err);
+	vb__errand_leave(coming.errands, coming.count);
 	return rc;
 }
 

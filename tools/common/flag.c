@@ -173,7 +173,7 @@ const struct flag flags[] = {
 	HEADLINE(ALL, "Transfer"),
 	{ ALL, 'b', "block", "SIZE", FLAG_SIZE, FIELD(options.block_bytes), VB_BLOCK_MIN,
 	  VB_BLOCK_MAX, "a size from 4K to 64M",
-	  "how much is read, sent and written at a time (256K, over TCP 512K); the receiver's holds, "
+	  "how much is read, sent and written at a time (512K, or 256K if little may be pinned); the receiver's holds, "
 	  "up to the sender's" },
 	{ ALL, 'w', "window", "N", FLAG_COUNT, FIELD(options.window_blocks), 1, VB_WINDOW_MAX,
 	  "a number from 1 to 1000",

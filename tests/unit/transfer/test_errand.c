@@ -12,6 +12,7 @@
 #include <verbatim/verbatim.h>
 
 #include "channel/inside.h"
+#include "core/clock.h"
 #include "core/failure.h"
 #include "fabric/address.h"
 #include "fabric/fabric.h"
@@ -145,15 +146,72 @@ static void what_is_done_is_done(void **state)
 
 	(void)state;
 	assert_int_equal(vb__errand_start(&chores, make(&seen), &errand, &err), 0);
-	assert_true(vb__errand_await(errand, -1, -1));
+	assert_int_equal(vb__errand_await(&errand, 1, -1, -1), 0);
 	assert_int_equal(vb__errand_finish(errand, stop, &job, &err), 0);
 	free(job);
 	assert_int_equal(vb__errand_start(&chores, make(&seen), &errand, &err), 0);
-	assert_true(vb__errand_await(errand, -1, -1));
-	vb__errand_leave(errand);
+	assert_int_equal(vb__errand_await(&errand, 1, -1, -1), 0);
+	vb__errand_leave(&errand, 1);
 	assert_int_equal(seen.discarded, 1);
 	sem_wait(&gone);
 	close(stop);
+}
+
+enum {
+	MANY = VB__ERRANDS_MAX,
+	QUICK = 5
+};
+
+/* All but one of many wait. */
+static void start_many(struct vb__errand **errands, struct seen *seen)
+{
+	for (unsigned i = 0; i < MANY; i++) {
+		struct vb_error err = { .code = VB_OK };
+		struct chore *c = make(&seen[i]);
+
+		c->waits = i != QUICK;
+		assert_int_equal(vb__errand_start(&chores, c, &errands[i], &err), 0);
+	}
+}
+
+static void of_many_the_first_that_is_done_is_told(void **state)
+{
+	int readable = eventfd(1, EFD_CLOEXEC);
+	struct vb__errand *errands[MANY];
+	struct seen seen[MANY];
+
+	(void)state;
+	start_many(errands, seen);
+	assert_int_equal(vb__errand_await(errands, MANY, -1, -1), QUICK);
+	assert_int_equal(vb__errand_await(errands, MANY, readable, -1), QUICK);
+	assert_int_equal(vb__errand_await(errands, QUICK, readable, -1), -1);
+	assert_int_equal(vb__errand_await(errands, QUICK, -1, readable), -1);
+	for (unsigned i = 0; i < MANY - 1; i++)
+		sem_post(&go_on);
+	vb__errand_leave(errands, MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		sem_wait(&gone);
+	close(readable);
+}
+
+/* Not one after the other: each of these takes all the time that it is given. */
+static void many_are_left_as_soon_as_one(void **state)
+{
+	struct vb__errand *errands[MANY];
+	struct seen seen[MANY];
+	uint64_t start;
+
+	(void)state;
+	start_many(errands, seen);
+	start = vb__now_ns();
+	vb__errand_leave(errands, MANY);
+	assert_true(vb__now_ns() - start < vb__ms(3000));
+	for (unsigned i = 0; i < MANY - 1; i++)
+		sem_post(&go_on);
+	for (unsigned i = 0; i < MANY; i++)
+		sem_wait(&gone);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_true(i == QUICK || seen[i].given_up);
 }
 
 static const char *failing = "";
@@ -377,6 +435,8 @@ int main(void)
 		cmocka_unit_test(a_failure_is_told_in_its_own_words),
 		cmocka_unit_test(who_is_left_alone_cleans_up_behind_itself),
 		cmocka_unit_test(what_is_done_is_done),
+		cmocka_unit_test(of_many_the_first_that_is_done_is_told),
+		cmocka_unit_test(many_are_left_as_soon_as_one),
 		cmocka_unit_test(what_cannot_be_started_is_discarded),
 		cmocka_unit_test(a_door_that_was_stopped_is_not_opened_later),
 		cmocka_unit_test(a_session_that_was_stopped_does_not_connect_later),

@@ -58,7 +58,7 @@ static void there_is_room_for_all_workers_of_who_may_be_asked_to_compute(void **
 static struct vb__terms proposal(uint64_t sender_may_pin)
 {
 	struct vb__plan plan = { .workers = WORKERS };
-	struct vb__terms terms = { .sends = true };
+	struct vb__terms terms = { .sends = true, .total_bytes = UINT64_MAX };
 
 	limit = sender_may_pin;
 	vb__plan_propose(&plan, false, &terms);
@@ -119,6 +119,22 @@ static void a_limit_makes_no_block_smaller_that_fits(void **state)
 	assert_int_equal(terms.block_bytes, fits);
 }
 
+/* Else the link would stand still while a block is stored. */
+static void rather_smaller_blocks_than_a_small_window(void **state)
+{
+	struct vb__plan plan = { .workers = WORKERS };
+
+	(void)state;
+	for (uint64_t mib = 1; mib <= 64; mib++) {
+		struct vb__terms terms = proposal(UINT64_MAX);
+
+		limit = mib << 20;
+		vb__plan_restrict(&plan, false, &terms);
+		limit = UINT64_MAX;
+		assert_true(terms.window >= 4);
+	}
+}
+
 static uint32_t rails_over_tcp(bool tree, uint64_t total_bytes)
 {
 	struct vb__plan plan = { .rails = 0 };
@@ -134,7 +150,7 @@ static void a_stream_feeds_few(void **state)
 	struct vb__plan plan = { .workers = 0 };
 
 	(void)state;
-	assert_int_equal(rails_over_tcp(false, 1 << 20), 8);
+	assert_int_equal(rails_over_tcp(false, 1 << 30), 8);
 	assert_int_equal(rails_over_tcp(true, UINT64_MAX), 8);
 	assert_int_equal(rails_over_tcp(false, UINT64_MAX), 4);
 	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_IN_TURN), 2);
@@ -144,13 +160,23 @@ static void a_stream_feeds_few(void **state)
 	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_IN_TURN), 7);
 }
 
+static void there_is_no_more_than_one_for_a_block(void **state)
+{
+	(void)state;
+	assert_int_equal(rails_over_tcp(false, 0), 1);
+	assert_int_equal(rails_over_tcp(false, 1), 1);
+	assert_int_equal(rails_over_tcp(false, 512 << 10), 1);
+	assert_int_equal(rails_over_tcp(false, (512 << 10) + 1), 2);
+	assert_int_equal(rails_over_tcp(false, 7 * (512 << 10)), 7);
+}
+
 static void there_is_no_more_than_one_for_a_cpu(void **state)
 {
 	struct vb__plan plan = { .workers = 0 };
 
 	(void)state;
 	cpus = 1;
-	assert_int_equal(rails_over_tcp(false, 1 << 20), 1);
+	assert_int_equal(rails_over_tcp(false, 1 << 30), 1);
 	assert_int_equal(rails_over_tcp(false, UINT64_MAX), 1);
 	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_IN_TURN), 1);
 	assert_int_equal(vb__plan_workers(&plan, VB__LABOUR_MOVE), 1);
@@ -164,7 +190,9 @@ int main(void)
 		cmocka_unit_test(there_are_two_rails_and_large_blocks_where_memory_is_plentiful),
 		cmocka_unit_test(what_is_pinned_stays_below_the_limit),
 		cmocka_unit_test(a_limit_makes_no_block_smaller_that_fits),
+		cmocka_unit_test(rather_smaller_blocks_than_a_small_window),
 		cmocka_unit_test(a_stream_feeds_few),
+		cmocka_unit_test(there_is_no_more_than_one_for_a_block),
 		cmocka_unit_test(there_is_no_more_than_one_for_a_cpu),
 	};
 
