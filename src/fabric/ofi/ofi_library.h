@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libfabric itself, loaded when it is first needed: loading takes a third of a second where it
+ * libfabric itself, loaded when it is first needed: loading takes a fifth of a second where it
  * brings its PSM providers along, which is a lot for a `--help` and for whoever goes by verbs.
  */
 #ifndef VB_FABRIC_OFI_LIBRARY_H
