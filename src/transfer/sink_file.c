@@ -4,6 +4,7 @@
  * there when all is well. Holes are left out.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,6 +14,9 @@
 #include "transfer/filing.h"
 #include "transfer/sink.h"
 #include "transfer/tempfile.h"
+
+/* Is brought to the disk at a time, so that a stop need not wait for all of it. */
+#define SYNC_BYTES (16u << 20)
 
 struct file_sink {
 	struct vb__sink base;
@@ -59,6 +63,27 @@ static int dress(struct file_sink *f, uint64_t total_bytes, struct vb_error *err
 	return 0;
 }
 
+static int check_wanted(const struct file_sink *f, struct vb_error *err)
+{
+	return vb__fd_cancelled(f->cancel_fd) ? vb__fail_cancelled(err, "write", f->name.text) : 0;
+}
+
+/* The pieces are brought to the disk one by one, and fsync(2), which nothing can end, finds little left to do. */
+static int sync_all(const struct file_sink *f, uint64_t total_bytes, struct vb_error *err)
+{
+	const unsigned all = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+			     SYNC_FILE_RANGE_WAIT_AFTER;
+	int rc = 0, more = 0;
+
+	for (uint64_t at = 0; at < total_bytes && rc == 0 && more == 0; at += SYNC_BYTES) {
+		more = sync_file_range(f->temp.fd, (off_t)at, SYNC_BYTES, all);
+		rc = check_wanted(f, err);
+	}
+	if (rc == 0 && fsync(f->temp.fd))
+		rc = vb__fail_io(err, errno, "fsync", f->name.text);
+	return rc;
+}
+
 static int file_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_error *err)
 {
 	struct file_sink *f = file_of(sink);
@@ -74,12 +99,16 @@ static int file_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_er
 	rc = dress(f, total_bytes, err);
 	if (rc)
 		return rc;
-	if (f->fsync && fsync(f->temp.fd))
-		return vb__fail_io(err, errno, "fsync", f->name.text);
+	rc = f->fsync ? sync_all(f, total_bytes, err) : 0;
+	if (rc)
+		return rc;
 	rc = vb__fd_flush(f->temp.fd);
 	if (rc)
 		return vb__fail_filing(err, rc, f->name.text);
-	rc = vb__tempfile_commit(&f->temp, f->fsync, f->name.text, err);
+	/* Who was told that it failed is to find the old file. */
+	rc = check_wanted(f, err);
+	if (rc == 0)
+		rc = vb__tempfile_commit(&f->temp, f->fsync, f->name.text, err);
 	if (rc)
 		return rc;
 	return f->at_end ? f->at_end(f->at_end_arg, f->cancel_fd, err) : 0;

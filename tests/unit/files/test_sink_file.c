@@ -140,6 +140,26 @@ static void an_end_that_comes_too_early_is_refused(void **state)
 	assert_int_equal(kit_count(*state), 0);
 }
 
+/* Both users have been told that nothing came of it. */
+static void what_was_given_up_at_its_very_end_is_not_seen(void **state)
+{
+	const char *path = kit_path(*state, "file");
+
+	make_file(path, 100);
+	for (int fsync = 0; fsync <= 1; fsync++) {
+		struct vb__sink *sink =
+			open_with(*state, path, &unknown, VB_DIRECT_AUTO, fsync != 0);
+		struct vb_error err;
+
+		assert_int_equal(put(sink, 0, BLOCK, &err), 0);
+		kit_cancel(*state);
+		assert_int_equal(sink->ops->finish(sink, BLOCK, &err), VB_ERR_INTERRUPTED);
+		sink->ops->close(sink);
+		assert_made(path, 100);
+		assert_int_equal(kit_count(*state), 1);
+	}
+}
+
 static void an_empty_file_is_made(void **state)
 {
 	const char *path = kit_path(*state, "file");
@@ -458,6 +478,7 @@ int main(void)
 		TEST(the_old_file_stays_until_the_end),
 		TEST(what_is_not_finished_leaves_nothing),
 		TEST(an_end_that_comes_too_early_is_refused),
+		TEST(what_was_given_up_at_its_very_end_is_not_seen),
 		TEST(an_empty_file_is_made),
 		TEST(holes_are_left_out),
 		TEST(modes_follow_the_origin_and_the_umask),
