@@ -10,12 +10,20 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/trouble.h"
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+/* What ends a process and is no crash: a command that is fed by this one must not take that for the end of the data. */
+static const int signals[] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU
+};
+
+/* timeout(1) sends two, to a process and to its group. A user who has lost patience is slower. */
+#define ONE_MS 300
 
 static atomic_bool seen;
 static bool only_once;
@@ -31,6 +39,24 @@ static int wait_for_one(void)
 	while (sigwait(&waited_for, &number) != 0)
 		;
 	return number;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* What comes together is one interrupt. */
+static void await_calm(void)
+{
+	int64_t left, end = now_ms() + ONE_MS;
+
+	while ((left = end - now_ms()) > 0)
+		(void)sigtimedwait(&waited_for, NULL,
+				   &(struct timespec){ .tv_nsec = left * 1000000 });
 }
 
 /* By the signal, as whoever waits for us is to see. */
@@ -53,6 +79,7 @@ static void *wait_for_all(void *arg)
 	seen = true;
 	if (write(event_fd, &one, sizeof(one)) < 0)
 		_exit(20); /* cannot be: nothing else would end the transfer */
+	await_calm();
 	for (;;) {
 		number = wait_for_one();
 		if (only_once)
@@ -83,9 +110,17 @@ static int start_waiting(void)
 	return result;
 }
 
-int interrupt_open(struct vb_error *err)
+/* nohup(1) stays in force, and its like. But a shell ignores a terminal's two for whatever it has in the background. */
+static bool stays_ignored(int number)
 {
 	struct sigaction before;
+
+	return number != SIGINT && number != SIGQUIT && number != SIGTERM &&
+	       sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
+}
+
+int interrupt_open(struct vb_error *err)
+{
 	int result;
 
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -96,9 +131,7 @@ int interrupt_open(struct vb_error *err)
 	       SIG_DFL); /* if our parent ignored it, we would not learn how a command ended */
 	sigemptyset(&waited_for);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		/* nohup(1) stays in force. */
-		if (signals[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) != 0 ||
-		    before.sa_handler != SIG_IGN)
+		if (!stays_ignored(signals[i]))
 			sigaddset(&waited_for, signals[i]);
 	result = start_waiting();
 	return result ? trouble_errno(err, VB_ERR_SYSTEM, result, "pthread_create", "") : 0;
@@ -130,8 +163,17 @@ bool interrupt_seen(void)
 	return seen;
 }
 
+/* LeakSanitizer looks at what exit(3) ends only. */
+extern void __lsan_do_leak_check(void) __attribute__((weak));
+
 void interrupt_leave(int code)
 {
 	if (seen)
 		_exit(code);
+	if (code == 0)
+		return;
+	fflush(NULL);
+	if (__lsan_do_leak_check)
+		__lsan_do_leak_check();
+	_exit(code);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interrupts: SIGINT, SIGTERM and SIGHUP make a descriptor readable; what is
- * under way then ends in good order. The second one ends the process at once,
- * but for a command, which is killed first: else it would see an end of its input.
+ * Interrupts: SIGINT, SIGTERM and whatever else ends a process, crashes and SIGKILL aside, make a
+ * descriptor readable; what is under way then ends in good order. A second one, some tenths of a second
+ * later, ends the process at once, but for a command, which is killed first: else it would see an end of
+ * its input.
  */
 #ifndef TOOLS_INTERRUPT_H
 #define TOOLS_INTERRUPT_H
@@ -30,8 +31,8 @@ int interrupt_fd(void);
 bool interrupt_seen(void);
 
 /*
- * At the end of main: if there was one, ends the process at once. The library may have left a thread to itself, which
- * exit(3) would wait for, or take libraries down under.
+ * At the end of main: if there was one, or a failure, ends the process at once. The library may have left threads to
+ * themselves, which exit(3) would wait for, or take libraries down under.
  */
 void interrupt_leave(int code);
 
