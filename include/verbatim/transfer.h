@@ -95,7 +95,7 @@ struct vb_transfer_options {
 
 	/* Connections that share the work. The sender's count. 2 over RDMA, or 1 where less than
 	 * 32 MiB may be pinned; over TCP, where each keeps a CPU busy, one for every CPU, up to 8,
-	 * or 4 if the input is a stream. */
+	 * or 4 if the input is a stream. No more by default than there are blocks, where that is known. */
 	uint32_t rails;
 
 	/* Threads that read and check, or check and write. By the number of CPUs, up to 4, or 2 that

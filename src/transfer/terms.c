@@ -11,6 +11,8 @@
 #include "transfer/connecting.h"
 #include "transfer/session_state.h"
 
+#define GRACE_MS 1000u
+
 static uint64_t deadline(const struct vb_session *s)
 {
 	return vb__now_ns() + vb__ms(s->plan.connection.connect_timeout_ms);
@@ -207,6 +209,7 @@ static int connect_rails(struct vb_session *s, const struct vb__pass *passes, st
 	return rc;
 }
 
+/* For a little longer than the peer tries: it knows why they do not come. */
 static int accept_rails(struct vb_session *s, const struct vb__pass *passes, struct vb_error *err)
 {
 	struct vb__words ready = { .kind = VB__WORDS_READY };
@@ -216,7 +219,7 @@ static int accept_rails(struct vb_session *s, const struct vb__pass *passes, str
 	vb__listener_expect(listener, passes, s->agreed.rails);
 	rc = vb__session_say(s, &ready, err);
 	if (rc == 0)
-		rc = vb__door_accept_rails(s->door, s, deadline(s), err);
+		rc = vb__door_accept_rails(s->door, s, deadline(s) + vb__ms(GRACE_MS), err);
 	vb__listener_expect(listener, NULL, 0);
 	return rc;
 }
