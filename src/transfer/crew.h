@@ -21,7 +21,7 @@ struct vb__crew {
 	/* Or NULL: the next note to say, see sink.h; and what else there is to show. */
 	size_t (*speak)(struct vb__crew *crew, void *note, size_t room);
 	void (*progress)(struct vb__crew *crew, struct vb_progress *progress);
-	pthread_t threads[VB_WORKERS_MAX];
+	pthread_t threads[VB_WORKERS_MAX + 1]; /* and one that stores */
 	unsigned thread_count;
 	uint64_t start_ns; /* of the work itself, once the rails are up; 0: they are not */
 

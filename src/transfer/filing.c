@@ -100,6 +100,11 @@ void vb__filing_close(struct vb__filing *filing)
 	pthread_mutex_destroy(&filing->writing);
 }
 
+bool vb__filing_one_at_a_time(const struct vb__filing *filing)
+{
+	return filing->direct.fd < 0 && !filing->pages.map;
+}
+
 static ssize_t write_some(struct vb__filing *filing, const uint8_t *from, size_t len,
 			  uint64_t offset)
 {

@@ -38,6 +38,9 @@ struct vb__filing {
 void vb__filing_open(struct vb__filing *filing, int fd, const struct vb__filing_plan *plan);
 void vb__filing_close(struct vb__filing *filing);
 
+/* Is it so that whoever comes while another one puts something only waits? */
+bool vb__filing_one_at_a_time(const struct vb__filing *filing);
+
 /* 0 or an errno. */
 int vb__filing_put(struct vb__filing *filing, const void *data, size_t len, uint64_t offset);
 

@@ -2,16 +2,34 @@
 /*
  * Receiving: each worker takes a block from its rail, has its codec check it, and
  * only then stores it, while others are at theirs.
+ *
+ * Where blocks can be stored only one at a time, one thread does nothing else: it finds
+ * those that were checked on a shelf. Were each worker to store its own, it would sleep
+ * until the one before is done, and nobody would store until it has woken up.
  */
 #include "core/clock.h"
 #include "transfer/codec.h"
 #include "transfer/crew.h"
 #include "transfer/engine.h"
 
+/* More than this many lie there only if it is the storing that is slow. */
+#define SHELF 16u
+
+struct checked {
+	struct vb__block block;
+	struct vb__message message;
+	struct vb__loan loan; /* which it lies in */
+};
+
 struct receiving {
 	struct vb__crew crew;
 	const struct vb__demand *demand;
 	struct vb__sink *sink;
+	unsigned workers; /* who come after these store from the shelf */
+
+	struct checked shelf[SHELF]; /* under the crew's lock, and so all below */
+	uint64_t shelved, taken;
+	unsigned receiving; /* workers that may yet put something there */
 };
 
 static int fail_block(const struct vb__crew *crew, enum vb_err code, const char *cause,
@@ -36,46 +54,132 @@ static int check(const struct vb__crew *crew, const struct vb__block *block, str
 	return fail_block(crew, VB_ERR_PROTOCOL, "a block does not belong to the transfer", err);
 }
 
-static int store(struct receiving *r, struct vb__codec *codec, struct vb__message *message,
-		 struct vb_error *err)
+static int store(struct receiving *r, const struct vb__block *block, const void *data,
+		 const struct vb__message *message, struct vb_error *err)
 {
-	struct vb__block block;
-	const void *data;
-	int rc = vb__codec_decode(codec, &block, message, &data, err);
+	int rc = r->sink->ops->put(r->sink, block, data, err);
 
 	if (rc == 0)
-		rc = check(&r->crew, &block, err);
-	if (rc == 0)
-		rc = r->sink->ops->put(r->sink, &block, block.flags & VB__BLOCK_HOLE ? NULL : data,
-				       err);
-	if (rc == 0)
-		vb__crew_count(&r->crew, &block, message);
+		vb__crew_count(&r->crew, block, message);
 	return rc;
+}
+
+static void give_back(struct receiving *r, const struct checked *c)
+{
+	vb__channel_give_back(r->crew.session->rails[c->message.rail], &c->loan);
+}
+
+/* Waits for room. False: the transfer has failed, it is not wanted any more. */
+static bool shelve(struct receiving *r, const struct checked *c)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&r->crew.lock);
+	while (!r->crew.failed && r->shelved - r->taken == SHELF)
+		pthread_cond_wait(&r->crew.changed, &r->crew.lock);
+	wanted = !r->crew.failed;
+	if (wanted) {
+		r->shelf[r->shelved++ % SHELF] = *c;
+		pthread_cond_broadcast(&r->crew.changed);
+	}
+	pthread_mutex_unlock(&r->crew.lock);
+	return wanted;
+}
+
+/* Waits for one. False: nothing more will come. */
+static bool take_from_shelf(struct receiving *r, struct checked *c)
+{
+	bool any;
+
+	pthread_mutex_lock(&r->crew.lock);
+	while (r->shelved == r->taken && r->receiving)
+		pthread_cond_wait(&r->crew.changed, &r->crew.lock);
+	any = r->shelved != r->taken;
+	if (any) {
+		*c = r->shelf[r->taken++ % SHELF];
+		pthread_cond_broadcast(&r->crew.changed);
+	}
+	pthread_mutex_unlock(&r->crew.lock);
+	return any;
+}
+
+static void store_from_shelf(struct receiving *r)
+{
+	struct vb_error err = { .code = VB_OK };
+	struct checked c;
+
+	while (take_from_shelf(r, &c)) {
+		if (!vb__crew_failed(&r->crew) &&
+		    store(r, &c.block, c.message.bytes, &c.message, &err) != 0)
+			vb__crew_fail(&r->crew, &err);
+		give_back(r, &c);
+	}
+}
+
+static void leave(struct receiving *r)
+{
+	pthread_mutex_lock(&r->crew.lock);
+	r->receiving--;
+	pthread_cond_broadcast(&r->crew.changed);
+	pthread_mutex_unlock(&r->crew.lock);
+}
+
+/* What is a hole, or has been unpacked to where the next one will be, does not lie in its loan. */
+static bool goes_on_shelf(const struct receiving *r, const struct vb__block *block,
+			  const void *data, const struct vb__message *message)
+{
+	return r->sink->one_at_a_time && data == message->bytes && !(block->flags & VB__BLOCK_HOLE);
+}
+
+/* Checks what has come, and stores it or has it stored. */
+static int deal_with(struct receiving *r, struct vb__codec *codec, struct checked *c,
+		     struct vb_error *err)
+{
+	const void *data;
+	int rc = vb__codec_decode(codec, &c->block, &c->message, &data, err);
+
+	if (rc == 0)
+		rc = check(&r->crew, &c->block, err);
+	if (rc == 0 && goes_on_shelf(r, &c->block, data, &c->message) && shelve(r, c))
+		return 0;
+	if (rc == 0 && !vb__crew_failed(&r->crew))
+		rc = store(r, &c->block, c->block.flags & VB__BLOCK_HOLE ? NULL : data, &c->message,
+			   err);
+	give_back(r, c);
+	return rc;
+}
+
+static void receive(struct receiving *r, unsigned number)
+{
+	struct vb_session *session = r->crew.session;
+	struct checked c = { .message.rail = number % session->rail_count };
+	struct vb_error err = { .code = VB_OK };
+	struct vb__codec *codec = NULL;
+	int rc = vb__codec_open(session, r->crew.cancel_fd, &codec, &err);
+
+	while (rc == 0 && !vb__crew_failed(&r->crew)) {
+		rc = vb__channel_recv_loan(session->rails[c.message.rail], &c.loan, &err);
+		if (rc)
+			break;
+		c.message.bytes = c.loan.data;
+		c.message.len = c.loan.bytes;
+		c.message.turn = c.loan.turn;
+		rc = deal_with(r, codec, &c, &err);
+	}
+	vb__codec_close(codec);
+	if (rc && rc != VB_ERR_EOF)
+		vb__crew_fail(&r->crew, &err);
+	leave(r);
 }
 
 static void work(struct vb__crew *crew, unsigned number)
 {
 	struct receiving *r = (struct receiving *)crew;
-	struct vb__message message = { .rail = number % crew->session->rail_count };
-	struct vb_channel *rail = crew->session->rails[message.rail];
-	struct vb_error err = { .code = VB_OK };
-	struct vb__codec *codec = NULL;
-	struct vb__loan loan;
-	int rc = vb__codec_open(crew->session, crew->cancel_fd, &codec, &err);
 
-	while (rc == 0 && !vb__crew_failed(crew)) {
-		rc = vb__channel_recv_loan(rail, &loan, &err);
-		if (rc)
-			break;
-		message.bytes = loan.data;
-		message.len = loan.bytes;
-		message.turn = loan.turn;
-		rc = store(r, codec, &message, &err);
-		vb__channel_give_back(rail, &loan);
-	}
-	vb__codec_close(codec);
-	if (rc && rc != VB_ERR_EOF)
-		vb__crew_fail(crew, &err);
+	if (number < r->workers)
+		receive(r, number);
+	else
+		store_from_shelf(r);
 }
 
 /*
@@ -142,8 +246,8 @@ static void conduct(struct receiving *r)
 
 	r->crew.start_ns = vb__now_ns();
 	/* Every rail needs one of its own, see sink.h. */
-	workers = workers < rails ? rails : workers;
-	if (vb__crew_start(&r->crew, workers, work, &err) != 0 ||
+	r->workers = r->receiving = workers < rails ? rails : workers;
+	if (vb__crew_start(&r->crew, r->workers + r->sink->one_at_a_time, work, &err) != 0 ||
 	    vb__crew_conduct(&r->crew, all_heard) != 0 || check_moving(&r->crew) != 0 ||
 	    vb__crew_do(&r->crew, finish) != 0 || vb__crew_speak_out(&r->crew) != 0)
 		return;

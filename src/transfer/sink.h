@@ -22,6 +22,7 @@ struct vb__origin {
 
 struct vb__sink {
 	const struct vb__sink_ops *ops;
+	bool one_at_a_time; /* it makes no sense to put more than one block at once */
 };
 
 struct vb__sink_ops {

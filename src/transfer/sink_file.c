@@ -167,6 +167,7 @@ int vb__file_sink_open(const struct vb_output *output, const struct vb__origin *
 		return rc;
 	}
 	f->mode = choose_mode(f, origin);
+	f->base.one_at_a_time = vb__filing_one_at_a_time(&f->filing);
 	*sink = &f->base;
 	return 0;
 }
