@@ -68,8 +68,8 @@ enum vb_log_level {
 
 /*
  * Called with one line, without a newline, by whichever thread is inside the
- * library; it must not call the library. `arg` must outlive the channels, also
- * those accepted from a listener with these options.
+ * library; it must not call the library. `arg` must outlive the listeners and the
+ * channels, also those accepted from a listener with these options.
  */
 typedef void (*vb_log_fn)(void *arg, enum vb_log_level level, const char *line);
 

@@ -17,6 +17,7 @@
 #include "channel/channel_state.h"
 #include "channel/inside.h"
 #include "core/clock.h"
+#include "core/warnings.h"
 #include "fabric/waiter.h"
 
 #define FABRICS_MAX 2
@@ -28,6 +29,13 @@
 /* Requests that are answered in a call that must not block, and they are refused: there may be no end of them. */
 #define REFUSALS_MAX 32u
 
+/* Warnings: of each enum vb__refusal, and of these. */
+enum {
+	DID_NOT_COME = VB__REFUSAL_UNABLE + 1,
+	WENT_AWAY
+};
+_Static_assert(WENT_AWAY < VB__WARNING_KINDS, "there must be room for each kind");
+
 /* A connection that is being made. */
 struct coming {
 	struct coming *next;
@@ -37,6 +45,7 @@ struct coming {
 
 struct vb_listener {
 	struct vb__settings settings;
+	struct vb__warnings warnings;
 	struct vb__pep *peps[FABRICS_MAX];
 	struct coming *coming;
 	unsigned coming_count, room;
@@ -200,6 +209,7 @@ int vb__listener_open(const char *host, const char *port, const struct vb__setti
 	if (!l)
 		return vb__fail_errno(err, ENOMEM, "calloc", NULL);
 	l->settings = *settings;
+	l->warnings.log = settings->log;
 	l->room = COMING_MAX;
 	l->waiter = VB__WAITER_NONE;
 	encode_refusal(l->unable, VB__REFUSAL_UNABLE);
@@ -258,6 +268,7 @@ void vb_listener_close(struct vb_listener *l)
 		vb__channel_destroy(l->coming->channel);
 		forget(l, &l->coming);
 	}
+	vb__warnings_close(&l->warnings);
 	stop_serving(l);
 	vb__waiter_close(&l->waiter);
 	free(l);
@@ -273,7 +284,8 @@ static void refuse(struct vb_listener *l, struct vb__request *request, enum vb__
 	};
 	uint8_t bytes[VB__HELLO_BYTES];
 
-	vb__log(&l->settings.log, VB_LOG_WARNING, "a peer was refused: %s", words[reason]);
+	vb__warnings_add(&l->warnings, reason, vb__now_ns(), "a peer was refused: %s",
+			 words[reason]);
 	encode_refusal(bytes, reason);
 	vb__request_reject(request, bytes, sizeof(bytes));
 }
@@ -403,8 +415,8 @@ static bool make_room(struct vb_listener *l)
 		at = &(*at)->next;
 	if (!l->room || !*at || (*at)->deadline_ns > hesitates_ns)
 		return false;
-	vb__log(&l->settings.log, VB_LOG_WARNING,
-		"a peer that did not come made room for another one");
+	vb__warnings_add(&l->warnings, DID_NOT_COME, vb__now_ns(),
+			 "a peer that did not come made room for another one");
 	vb__channel_destroy(drop(l, at));
 	return true;
 }
@@ -431,8 +443,9 @@ static void answer(struct vb_listener *l, struct vb__request *request)
 	if (welcome(l, request, &hello, pass, &channel, &err) != 0) {
 		char line[VB_ERROR_LINE_MAX];
 
-		vb__log(&l->settings.log, VB_LOG_WARNING, "a peer could not be served: %s",
-			vb_error_format(&err, line, sizeof(line)));
+		vb__warnings_add(&l->warnings, VB__REFUSAL_UNABLE, vb__now_ns(),
+				 "a peer could not be served: %s",
+				 vb_error_format(&err, line, sizeof(line)));
 		free(new);
 		return;
 	}
@@ -501,7 +514,8 @@ static struct vb_channel *next_arrived(struct vb_listener *l, bool *again)
 		drop(l, at);
 		if (progress == ARRIVED)
 			return ch;
-		vb__log(&l->settings.log, VB_LOG_WARNING, "a peer went away while connecting");
+		vb__warnings_add(&l->warnings, WENT_AWAY, vb__now_ns(),
+				 "a peer went away while connecting");
 		vb__channel_destroy(ch);
 	}
 	return NULL;
@@ -578,6 +592,7 @@ static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **
 {
 	struct vb_channel *ch;
 	unsigned answered = 0;
+	uint64_t tell_ns;
 	int rc;
 
 	vb__error_clear(err);
@@ -597,9 +612,10 @@ static int accept_one(struct vb_listener *l, bool blocking, struct vb_channel **
 		if (rc > 0 || again || !arm(l))
 			continue;
 		slow_down(l);
+		tell_ns = vb__listener_tell(l);
 		if (!blocking)
 			return VB_ERR_AGAIN;
-		vb__waiter_sleep(l->waiter.epoll, UINT64_MAX);
+		vb__waiter_sleep(l->waiter.epoll, tell_ns);
 	}
 	snprintf(ch->description, sizeof(ch->description), "%s on %s to %s: the peer chose it%s%s",
 		 ch->ep->fabric->name, ch->ep->device, ch->ep->peer, ch->ep->how[0] ? "; " : "",
@@ -641,6 +657,11 @@ bool vb__listener_serves(const struct vb_listener *l, enum vb_fabric fabric)
 	for (int i = 0; i < FABRICS_MAX && l->peps[i]; i++)
 		serves |= l->peps[i]->fabric->id == fabric;
 	return serves;
+}
+
+uint64_t vb__listener_tell(struct vb_listener *l)
+{
+	return vb__warnings_tell(&l->warnings, vb__now_ns());
 }
 
 void vb__listener_set_room(struct vb_listener *l, unsigned room)

@@ -186,6 +186,9 @@ bool vb__listener_serves(const struct vb_listener *listener, enum vb_fabric fabr
 /* From now on so many may come in at most, besides those that were accepted already and those with a pass; the others are refused as busy. */
 void vb__listener_set_room(struct vb_listener *listener, unsigned room);
 
+/* Tells the log of those who were counted, if that is due. Returns when it will be, UINT64_MAX if there are none. */
+uint64_t vb__listener_tell(struct vb_listener *listener);
+
 /*
  * Where the fabric can do that, those who come in receive through these pools, which are made as
  * they are needed. The list is the caller's, to be closed after all channels that came in.

@@ -7,7 +7,7 @@
 
 void vb__log(const struct vb__log *log, enum vb_log_level level, const char *format, ...)
 {
-	char line[1024];
+	char line[VB__LOG_LINE_MAX];
 	va_list args;
 
 	if (!log->write || level > log->level)

@@ -5,6 +5,8 @@
 
 #include <verbatim/options.h>
 
+#define VB__LOG_LINE_MAX 1024u
+
 struct vb__log {
 	vb_log_fn write;
 	void *arg;

@@ -140,7 +140,7 @@ static int next_arrival(struct vb_door *d, bool for_rails, struct vb_channel **r
 static void await(struct vb_door *d, struct vb_session *inside, uint64_t deadline_ns)
 {
 	struct pollfd fds[VB__GUESTS_MAX + 3], *guests;
-	uint64_t next = vb__guests_next_ns(&d->guests);
+	uint64_t next = vb__guests_next_ns(&d->guests), tell = vb__listener_tell(d->listener);
 	unsigned n = 0;
 
 	fds[n++] = (struct pollfd){ .fd = d->plan.stop_fd, .events = POLLIN };
@@ -155,6 +155,8 @@ static void await(struct vb_door *d, struct vb_session *inside, uint64_t deadlin
 		n += vb__guests_poll(&d->guests, guests);
 	if (next < deadline_ns)
 		deadline_ns = next;
+	if (tell < deadline_ns)
+		deadline_ns = tell;
 	if (d->arrivals == ARRIVALS_MAX)
 		deadline_ns = 0;
 	d->arrivals = 0;

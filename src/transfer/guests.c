@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include "core/clock.h"
-#include "core/log.h"
 #include "core/memlock.h"
 
 #define PENALTY_MS 1000u
@@ -15,7 +14,6 @@
 /* Where others wait: so long may a guest hesitate, and so long may it talk in all. */
 #define HESITATION_MS 200u
 #define PATIENCE_MS 2000u
-#define TELL_MS 1000u
 
 #define GUESTS_LEAST 4u
 #define TALKERS_MAX 16u
@@ -42,7 +40,7 @@ void vb__guests_open(struct vb__guests *g, const struct vb__settings *settings,
 		most = smaller(most, vb__memlock_limit() / PINNED_SHARE / GUEST_PINNED_BYTES);
 	memset(g, 0, sizeof(*g));
 	g->most = most < GUESTS_LEAST ? GUESTS_LEAST : (unsigned)most;
-	g->log = settings->log;
+	g->warnings.log = settings->log;
 	g->peer_timeout_ms = settings->peer_timeout_ms;
 	g->secret = secret;
 }
@@ -60,6 +58,7 @@ void vb__guests_close(struct vb__guests *g)
 {
 	while (g->count)
 		dismiss(g, 0);
+	vb__warnings_close(&g->warnings);
 }
 
 bool vb__guests_have_room(const struct vb__guests *g)
@@ -82,21 +81,21 @@ void vb__guests_welcome(struct vb__guests *g, struct vb_channel *channel)
 
 /* ---- Who goes ---- */
 
-static void warn(const struct vb__guests *g, const struct vb__guest *guest, const char *why)
-{
-	vb__log(&g->log, VB_LOG_WARNING, "%s was turned away: %s", vb_channel_peer(guest->channel),
-		why);
-}
+/* Told apart, so that a flood of others does not hide a wrong key. */
+enum kind {
+	WRONG_KEY,
+	GARBLED,
+	LATE,
+	STUCK,
+	SILENT,
+};
 
 /* A flood of them is no flood of words. */
-static void tell_of_silent(struct vb__guests *g, uint64_t now)
+static void warn(struct vb__guests *g, enum kind kind, const struct vb__guest *guest,
+		 const char *why)
 {
-	if (!g->hung_up || now < g->tell_ns)
-		return;
-	vb__log(&g->log, VB_LOG_WARNING, "%u who came said nothing, and others were waiting",
-		g->hung_up);
-	g->hung_up = 0;
-	g->tell_ns = now + vb__ms(TELL_MS);
+	vb__warnings_add(&g->warnings, kind, vb__now_ns(), "%s was turned away: %s",
+			 vb_channel_peer(guest->channel), why);
 }
 
 static bool is_talking(const struct vb__guest *guest)
@@ -171,9 +170,9 @@ static void hang_up_on_one(struct vb__guests *g, bool only_talkers, uint64_t now
 	if (!guest)
 		return;
 	if (guest->spoken)
-		warn(g, guest, "it does not go on, and others are waiting");
+		warn(g, STUCK, guest, "it does not go on, and others are waiting");
 	else
-		g->hung_up++;
+		warn(g, SILENT, guest, "it says nothing, and others are waiting");
 	dismiss(g, (unsigned)(guest - g->guest));
 }
 
@@ -187,23 +186,23 @@ void vb__guests_make_room(struct vb__guests *g, bool others_wait)
 		if (now < guest->leaves_ns)
 			continue;
 		if (!guest->turned_away)
-			warn(g, guest, "it did not prove to know the key in time");
+			warn(g, LATE, guest, "it did not prove to know the key in time");
 		dismiss(g, i);
 	}
 	if (talk_is_wanted(g))
 		hang_up_on_one(g, true, now);
 	if (others_wait && !vb__guests_have_room(g))
 		hang_up_on_one(g, false, now);
-	tell_of_silent(g, now);
 }
 
 /* ---- What they say ---- */
 
 static void turn_away(struct vb__guests *g, struct vb__guest *guest, const struct vb_error *why)
 {
-	uint64_t stays_ms = why->code == VB_ERR_KEY ? PENALTY_MS : PARTING_MS;
+	bool wrong_key = why->code == VB_ERR_KEY;
+	uint64_t stays_ms = wrong_key ? PENALTY_MS : PARTING_MS;
 
-	warn(g, guest, why->cause);
+	warn(g, wrong_key ? WRONG_KEY : GARBLED, guest, why->cause);
 	vb__parley_close(guest->parley);
 	guest->parley = NULL;
 	guest->turned_away = true;
@@ -270,10 +269,10 @@ bool vb__guests_could_make_room(struct vb__guests *g)
 	return most_dispensable(g, false, vb__now_ns()) != NULL;
 }
 
-uint64_t vb__guests_next_ns(const struct vb__guests *g)
+uint64_t vb__guests_next_ns(struct vb__guests *g)
 {
 	bool crowded = !vb__guests_have_room(g) || talk_is_wanted(g);
-	uint64_t next = UINT64_MAX, now = vb__now_ns();
+	uint64_t now = vb__now_ns(), next = vb__warnings_tell(&g->warnings, now);
 
 	for (unsigned i = 0; i < g->count; i++) {
 		uint64_t dispensable = crowded ? dispensable_ns(&g->guest[i]) : UINT64_MAX;

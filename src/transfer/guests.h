@@ -14,6 +14,7 @@
 #include <poll.h>
 
 #include "channel/inside.h"
+#include "core/warnings.h"
 #include "transfer/parley.h"
 
 #define VB__GUESTS_MAX 64u
@@ -29,12 +30,10 @@ struct vb__guest {
 };
 
 struct vb__guests {
-	struct vb__log log;
+	struct vb__warnings warnings;
 	const struct vb__secret *secret;
 	uint32_t peer_timeout_ms;
 	unsigned count, most;
-	unsigned hung_up; /* on silent ones, not told yet */
-	uint64_t tell_ns; /* the log is told once a second */
 	struct vb__guest guest[VB__GUESTS_MAX];
 };
 
@@ -56,8 +55,8 @@ void vb__guests_make_room(struct vb__guests *guests, bool others_wait);
 bool vb__guests_take_proven(struct vb__guests *guests, struct vb_channel **channel,
 			    struct vb__parley **parley);
 
-/* When one leaves by itself, or could make room. */
-uint64_t vb__guests_next_ns(const struct vb__guests *guests);
+/* When one leaves by itself, could make room, or is to be told of. Those who are due are told of first. */
+uint64_t vb__guests_next_ns(struct vb__guests *guests);
 
 /* There is no room, but one who would go if others waited. */
 bool vb__guests_could_make_room(struct vb__guests *guests);

@@ -195,6 +195,73 @@ static void after_nonsense_client(struct side *side)
 	vb_channel_abort(babbling);
 }
 
+#define CALLERS 100
+#define STALE_RAILS 8
+
+/* What the log says of those who were turned away or refused. */
+struct told {
+	struct side *side;
+	unsigned lines, callers;
+};
+
+static void count_told(void *arg, enum vb_log_level level, const char *line)
+{
+	struct told *told = arg;
+	unsigned before = told->callers;
+	unsigned long more;
+	char *rest;
+
+	(void)level;
+	more = strtoul(line, &rest, 10);
+	told->lines++;
+	told->callers += strncmp(rest, " more like this: ", 17) == 0 ? (unsigned)more : 1;
+	if (before < CALLERS + STALE_RAILS && told->callers >= CALLERS + STALE_RAILS)
+		signal_step(told->side, 0);
+}
+
+static void taciturn_server(struct side *side)
+{
+	struct vb_transfer_options options = transferring(side);
+	struct told told = { .side = side };
+	struct vb_door *door;
+
+	options.connection.log = count_told;
+	options.connection.log_arg = &told;
+	options.connection.log_level = VB_LOG_WARNING;
+	door = door_here(side, &options);
+	receive_rightful(side, door);
+	vb_door_close(door);
+	CHECK(told.lines < CALLERS / 2);
+}
+
+/* As the rails of a transfer that has failed. */
+static void come_with_stale_pass(struct side *side)
+{
+	struct vb__settings settings;
+	struct vb_channel *ch;
+
+	side->options.listener_is_up = true;
+	CHECK_EQ(vb__settings_from(&settings, &side->options, NULL), 0);
+	memset(settings.token, 1, sizeof(settings.token));
+	CHECK_EQ(vb__channel_connect(side->address, port_there(side), &settings, &ch, NULL),
+		 VB_ERR_REFUSED);
+}
+
+/* Waits until all of them were told of, while nobody else comes. */
+static void after_flood_client(struct side *side)
+{
+	for (int i = 0; i < CALLERS; i++) {
+		struct vb_channel *babbling = stranger(side);
+
+		talk_nonsense(babbling);
+		vb_channel_abort(babbling);
+	}
+	for (int i = 0; i < STALE_RAILS; i++)
+		come_with_stale_pass(side);
+	await_step(side, 0);
+	send_rightful(side);
+}
+
 static void after_broken_client(struct side *side)
 {
 	struct vb_channel *leaving = stranger(side), *ending = stranger(side);
@@ -543,6 +610,8 @@ const struct test door_tests[] = {
 	{ "babbling_stranger_does_not_keep_the_rightful_out", steadfast_server,
 	  after_nonsense_client },
 	{ "leaving_strangers_do_not_keep_the_rightful_out", steadfast_server, after_broken_client },
+	{ "flood_of_strangers_is_no_flood_of_words", taciturn_server, after_flood_client,
+	  .only = "ofi" },
 	{ "crowd_of_strangers_does_not_keep_the_rightful_out", crowded_server, after_crowd_client },
 	{ "silent_crowd_does_not_keep_the_rightful_out", steadfast_server,
 	  after_silent_crowd_client },

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -20,13 +21,22 @@
 #define OFTEN 201
 #define PLACES 64
 #define HESITATION_MS 200
+#define FLOOD 300
 
 static unsigned warnings;
+/* Lines about those who were refused, and how many they were. */
+static unsigned refusal_lines, told_refusals;
 
 static void count_warning(void *arg, enum vb_log_level level, const char *line)
 {
+	unsigned long more = strtoul(line, NULL, 10);
+
 	(void)arg, (void)level;
 	warnings += strstr(line, "ulimit -n") != NULL;
+	if (!strstr(line, "a peer was refused: "))
+		return;
+	refusal_lines++;
+	told_refusals += more ? (unsigned)more : 1;
 }
 
 static struct vb_listener *listen_on_paper(void)
@@ -34,7 +44,7 @@ static struct vb_listener *listen_on_paper(void)
 	const struct vb_options options = { .fabric = VB_FABRIC_VERBS, .log = count_warning };
 	struct vb_listener *listener = NULL;
 
-	warnings = 0;
+	warnings = refusal_lines = told_refusals = 0;
 	paper_reset();
 	assert_int_equal(vb_listener_open("127.0.0.1", "7471", &options, &listener, NULL), 0);
 	return listener;
@@ -133,6 +143,24 @@ static void an_endless_row_of_strangers_keeps_nobody(void **state)
 	vb_listener_close(listener);
 }
 
+static void a_flood_of_strangers_is_no_flood_of_words(void **state)
+{
+	struct vb_listener *listener = listen_on_paper();
+	uint64_t began = vb__now_ns(), took_s;
+
+	(void)state;
+	paper_nonsense = true;
+	paper_callers = FLOOD;
+	find_nobody(listener);
+	assert_int_equal(refusal_lines, 1);
+	while (paper_callers)
+		find_nobody(listener);
+	vb_listener_close(listener);
+	took_s = (vb__now_ns() - began) / vb__ms(1000);
+	assert_true(refusal_lines <= 2 + took_s);
+	assert_int_equal(told_refusals, FLOOD);
+}
+
 /* ---- What it does without ---- */
 
 static void assert_says(const char *text, const char *words)
@@ -192,6 +220,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_taken_for_want_of_descriptors_is_told_once),
 		cmocka_unit_test(who_does_not_come_makes_room_for_the_next),
 		cmocka_unit_test(an_endless_row_of_strangers_keeps_nobody),
+		cmocka_unit_test(a_flood_of_strangers_is_no_flood_of_words),
 		cmocka_unit_test(without_libfabric_verbs_is_served_and_the_rest_explained),
 		cmocka_unit_test(without_any_fabric_all_reasons_are_told),
 		cmocka_unit_test(who_asks_for_ofi_is_not_served_without_libfabric),
