@@ -46,8 +46,6 @@ static enum {
 static const char *const hows[] = { "plain", "hashed", "sealed" };
 static const char *to;
 static int file = -1, written = -1, sockets[THREADS_MAX];
-static pthread_mutex_t writing =
-	PTHREAD_MUTEX_INITIALIZER; /* the kernel lets one in; who waits there spins */
 static uint64_t file_bytes;
 static _Atomic uint64_t taken; /* of the file */
 
@@ -122,29 +120,88 @@ static void *send_blocks(void *arg)
 	return NULL;
 }
 
-static void write_block(const uint8_t *block, uint64_t offset)
+/* Blocks that were received. The kernel lets one write at a time: whoever does goes on for the others. */
+static struct received {
+	struct received *next;
+	uint8_t *block;
+} * unused, *first, **end = &first;
+static bool writing;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
+
+static void make_blocks(unsigned count)
 {
-	pthread_mutex_lock(&writing);
-	if (pwrite(written, block, BLOCK, (off_t)offset) != BLOCK)
-		err(1, "write");
-	pthread_mutex_unlock(&writing);
+	struct received *all = calloc(count, sizeof(*all));
+
+	if (!all)
+		err(1, "calloc");
+	for (unsigned i = 0; i < count; i++) {
+		all[i] = (struct received){ .next = unused, .block = get_memory() };
+		unused = &all[i];
+	}
+}
+
+static struct received *take_unused(void)
+{
+	struct received *r;
+
+	pthread_mutex_lock(&lock);
+	while (!unused)
+		pthread_cond_wait(&more, &lock);
+	r = unused;
+	unused = r->next;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* With the lock, which is let go meanwhile. */
+static void write_all(void)
+{
+	writing = true;
+	while (first) {
+		struct received *r = first;
+
+		first = r->next;
+		if (!first)
+			end = &first;
+		pthread_mutex_unlock(&lock);
+		if (to &&
+		    pwrite(written, r->block, BLOCK, (off_t)trailer_of(r->block)->offset) != BLOCK)
+			err(1, "write");
+		pthread_mutex_lock(&lock);
+		r->next = unused;
+		unused = r;
+		pthread_cond_signal(&more);
+	}
+	writing = false;
+}
+
+static void pass_on(struct received *r)
+{
+	pthread_mutex_lock(&lock);
+	r->next = NULL;
+	*end = r;
+	end = &r->next;
+	if (!writing)
+		write_all();
+	pthread_mutex_unlock(&lock);
 }
 
 static void *receive_blocks(void *arg)
 {
 	int fd = *(int *)arg;
-	uint8_t *block = get_memory();
 	EVP_CIPHER_CTX *cipher = get_cipher(false);
+	struct received *r = take_unused();
 	uint64_t number = 0;
 	ssize_t n;
 
-	while ((n = recv(fd, block, WHOLE, MSG_WAITALL)) == (ssize_t)WHOLE) {
+	while ((n = recv(fd, r->block, WHOLE, MSG_WAITALL)) == (ssize_t)WHOLE) {
 		if (how == SEALED)
-			crypt_block(cipher, block, false, number++);
-		if (how == HASHED && trailer_of(block)->hash != XXH3_64bits(block, BLOCK))
+			crypt_block(cipher, r->block, false, number++);
+		if (how == HASHED && trailer_of(r->block)->hash != XXH3_64bits(r->block, BLOCK))
 			errx(1, "a block came with another hash");
-		if (to)
-			write_block(block, trailer_of(block)->offset);
+		pass_on(r);
+		r = take_unused();
 	}
 	if (n != 0)
 		err(1, "receive");
@@ -206,6 +263,7 @@ static pid_t start_receiver(unsigned count)
 		written = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (to && written < 0)
 		err(1, "%s", to);
+	make_blocks(3 * count);
 	run_all(receive_blocks, count);
 	exit(0);
 }
