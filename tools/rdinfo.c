@@ -22,7 +22,7 @@ static int complain(const struct vb_error *err)
 
 static int end(int code)
 {
-	if (fflush(stdout) == 0)
+	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
 	console_error("cannot write to stdout");
 	return INQUIRY_FAILED;

@@ -240,7 +240,7 @@ static int answer(const struct arguments *a)
 		help_print(a->tool, stdout);
 	else
 		printf("%s %s\n", tool_name(a->tool), vb_version());
-	if (fflush(stdout) == 0)
+	if (fflush(stdout) == 0 && !ferror(stdout))
 		return EXIT_OK;
 	console_error("cannot write to stdout");
 	return EXIT_FILE;
