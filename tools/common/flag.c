@@ -171,10 +171,10 @@ const struct flag flags[] = {
 	  "also what came of those that failed" },
 
 	HEADLINE(ALL, "Transfer"),
-	{ ALL, 'b', "block", "SIZE", FLAG_SIZE, FIELD(options.block_bytes), VB_BLOCK_MIN,
-	  VB_BLOCK_MAX, "a size from 4K to 64M",
-	  "how much is read, sent and written at a time (512K, or 256K if little may be pinned); the receiver's holds, "
-	  "up to the sender's" },
+	{ ALL, 'b', "block", "SIZE", FLAG_BLOCK, FIELD(options.block_bytes), VB_BLOCK_MIN,
+	  VB_BLOCK_MAX, "a multiple of 4K from 4K to 64M",
+	  "how much is read, sent and written at a time, a multiple of 4K (512K, or 256K if little "
+	  "may be pinned); the receiver's holds, up to the sender's" },
 	{ ALL, 'w', "window", "N", FLAG_COUNT, FIELD(options.window_blocks), 1, VB_WINDOW_MAX,
 	  "a number from 1 to 1000",
 	  "blocks under way on each rail (8, over TCP 4, and room for workers that encrypt or compress)" },
@@ -347,6 +347,11 @@ static int number_of(const struct flag *flag, const char *text, uint64_t *value)
 		return index_of(wireups, text, value);
 	case FLAG_SIZE:
 		result = quantity_size(text, value);
+		break;
+	case FLAG_BLOCK:
+		result = quantity_size(text, value);
+		if (*value % flag->least != 0)
+			return -1;
 		break;
 	case FLAG_TIME:
 		result = quantity_time(text, value);

@@ -18,8 +18,9 @@ enum flag_kind {
 	FLAG_COMPRESS, /* auto, no, or `least` to `most`; without a value auto */
 	FLAG_OP,       /* by its name, of rdperf */
 	FLAG_QP,
-	FLAG_SIZE, /* numbers, `least` to `most` */
-	FLAG_TIME, /* to milliseconds */
+	FLAG_SIZE,  /* numbers, `least` to `most` */
+	FLAG_BLOCK, /* likewise, of which `least` is a divisor */
+	FLAG_TIME,  /* to milliseconds */
 	FLAG_COUNT,
 	FLAG_BITS, /* takes no value; `least` is or-ed to what is there */
 	FLAG_RULE, /* appended to a list, after the character `least` and a space */
