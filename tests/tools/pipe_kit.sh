@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034	# what is set here is used by those who source it
 # For tests of rdsend and rdrecv; sourced after tap.sh. By the environment they run elsewhere as well: VB_PIPE_ADDR (127.0.0.1),
-# VB_PIPE_FABRIC (ofi), and VB_PIPE_SCALE (1) where things are slow: that many times less is done, and time limits are longer.
+# VB_PIPE_ADDR6 (::1), VB_PIPE_FABRIC (ofi), and VB_PIPE_SCALE (1) where things are slow: that many times less is done, and time
+# limits are longer.
 # What is about the tools rather than the fabric runs over ofi only.
 rdsend=$build/tools/rdsend
 rdrecv=$build/tools/rdrecv
