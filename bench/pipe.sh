@@ -164,6 +164,8 @@ largest() { sort -g -k "$1,$1" "$2" | awk -v f="$1" 'END {print $f}'; }
 # What a pipe by itself carries, with nothing behind it: no contender that reads from one can be faster by much. In GB/s, as the others.
 bare_pipe() { cat "$pipe_dir/data" | cat > /dev/null; }
 bare_cp() { cp "$pipe_dir/data" "$pipe_dir/out"; }
+# Only the file's making: nothing is read, hashed or sent.
+bare_dd() { dd if=/dev/zero of="$pipe_dir/out" bs=512K count=$((pipe_mib * 2)) status=none; }
 timed() {	# FUNCTION OUT
 	local start
 	make_ready "$2"
@@ -226,6 +228,7 @@ bench_pipe() {
 	pipe_size $((whole / 2)) # there must be room for it twice
 	pipe_into_file
 	# How much more than socat is to be had at all
+	contest "zeros into file, by dd, no network" GB/s higher - timed bare_dd "$pipe_dir/out" -- socat rate_of socat file "$pipe_dir/out"
 	contest "bare loop: read, XXH3, TCP, write" GB/s higher - bare_loop_into "$pipe_dir/out" -- socat rate_of socat file "$pipe_dir/out"
 	contest "bare loop: read, XXH3, TCP, write" GB/s higher - bare_loop_into "$pipe_dir/out" -- socat-cubic rate_of socat-cubic file "$pipe_dir/out"
 	pipe_size $((whole / 8)) # where starting the programs counts most
