@@ -15,8 +15,9 @@
 #include "transfer/sink.h"
 #include "transfer/tempfile.h"
 
-/* Is brought to the disk at a time, so that a stop need not wait for all of it. */
+/* Is brought to the disk at a time, so that a stop need not wait for all of it; but not in more steps than that. */
 #define SYNC_BYTES (16u << 20)
+#define SYNC_STEPS 4096u
 
 struct file_sink {
 	struct vb__sink base;
@@ -68,20 +69,32 @@ static int check_wanted(const struct file_sink *f, struct vb_error *err)
 	return vb__fd_cancelled(f->cancel_fd) ? vb__fail_cancelled(err, "write", f->name.text) : 0;
 }
 
-/* The pieces are brought to the disk one by one, and fsync(2), which nothing can end, finds little left to do. */
-static int sync_all(const struct file_sink *f, uint64_t total_bytes, struct vb_error *err)
+/* 0 or an errno, which fsync(2) would not tell once more. */
+static int sync_range(int fd, uint64_t offset, uint64_t bytes)
 {
 	const unsigned all = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 			     SYNC_FILE_RANGE_WAIT_AFTER;
-	int rc = 0, more = 0;
 
-	for (uint64_t at = 0; at < total_bytes && rc == 0 && more == 0; at += SYNC_BYTES) {
-		more = sync_file_range(f->temp.fd, (off_t)at, SYNC_BYTES, all);
+	if (sync_file_range(fd, (off_t)offset, (off_t)bytes, all) == 0)
+		return 0;
+	/* Where there is no such thing fsync does all of it. */
+	return errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP ? 0 : errno;
+}
+
+/* The pieces are brought to the disk one by one, and fsync(2), which nothing can end, finds little left to do. */
+static int sync_all(const struct file_sink *f, uint64_t total_bytes, struct vb_error *err)
+{
+	uint64_t step = total_bytes / SYNC_STEPS < SYNC_BYTES ? SYNC_BYTES
+							      : total_bytes / SYNC_STEPS;
+	int rc = 0, errnum = 0;
+
+	for (uint64_t at = 0; at < total_bytes && rc == 0 && errnum == 0; at += step) {
+		errnum = sync_range(f->temp.fd, at, step);
 		rc = check_wanted(f, err);
 	}
-	if (rc == 0 && fsync(f->temp.fd))
-		rc = vb__fail_io(err, errno, "fsync", f->name.text);
-	return rc;
+	if (rc == 0 && errnum == 0 && fsync(f->temp.fd))
+		errnum = errno;
+	return errnum ? vb__fail_io(err, errnum, "fsync", f->name.text) : rc;
 }
 
 static int file_finish(struct vb__sink *sink, uint64_t total_bytes, struct vb_error *err)

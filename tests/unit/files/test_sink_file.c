@@ -160,6 +160,64 @@ static void what_was_given_up_at_its_very_end_is_not_seen(void **state)
 	}
 }
 
+static int disk_errno; /* 0: it is well */
+static unsigned synced;
+
+__typeof__(sync_file_range) __real_sync_file_range, __wrap_sync_file_range;
+
+int __wrap_sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags)
+{
+	synced++;
+	errno = disk_errno;
+	return disk_errno ? -1 : __real_sync_file_range(fd, offset, bytes, flags);
+}
+
+/* It is told once: fsync would find nothing wrong any more. */
+static void a_disk_that_fails_while_synced_is_told(void **state)
+{
+	const char *path = kit_path(*state, "file");
+	struct vb__sink *sink = open_with(*state, path, &unknown, VB_DIRECT_AUTO, true);
+	struct vb_error err;
+
+	assert_int_equal(put(sink, 0, BLOCK, &err), 0);
+	disk_errno = EIO;
+	assert_int_equal(sink->ops->finish(sink, BLOCK, &err), VB_ERR_IO);
+	disk_errno = 0;
+	assert_int_equal(err.native, EIO);
+	sink->ops->close(sink);
+	assert_int_equal(kit_count(*state), 0);
+}
+
+static void where_it_cannot_be_done_in_pieces_it_is_synced_at_once(void **state)
+{
+	const char *path = kit_path(*state, "file");
+	struct vb__sink *sink = open_with(*state, path, &unknown, VB_DIRECT_AUTO, true);
+	struct vb_error err;
+
+	assert_int_equal(put(sink, 0, BLOCK, &err), 0);
+	disk_errno = ENOSYS;
+	assert_int_equal(sink->ops->finish(sink, BLOCK, &err), 0);
+	disk_errno = 0;
+	sink->ops->close(sink);
+	assert_made(path, BLOCK);
+}
+
+/* As long as all that is not there is looked at, too, that would take hours. */
+static void a_file_of_nothing_but_holes_is_synced_soon(void **state)
+{
+	const uint64_t much = UINT64_C(1) << 42;
+	struct vb__origin origin = { .total_bytes = much, .sparse = true };
+	struct vb__sink *sink =
+		open_with(*state, kit_path(*state, "file"), &origin, VB_DIRECT_AUTO, true);
+	struct vb_error err;
+
+	synced = 0;
+	assert_int_equal(put_hole(sink, 0, much), 0);
+	assert_int_equal(sink->ops->finish(sink, much, &err), 0);
+	assert_true(synced > 1 && synced <= 4097);
+	sink->ops->close(sink);
+}
+
 static void an_empty_file_is_made(void **state)
 {
 	const char *path = kit_path(*state, "file");
@@ -479,6 +537,9 @@ int main(void)
 		TEST(what_is_not_finished_leaves_nothing),
 		TEST(an_end_that_comes_too_early_is_refused),
 		TEST(what_was_given_up_at_its_very_end_is_not_seen),
+		TEST(a_disk_that_fails_while_synced_is_told),
+		TEST(where_it_cannot_be_done_in_pieces_it_is_synced_at_once),
+		TEST(a_file_of_nothing_but_holes_is_synced_soon),
 		TEST(an_empty_file_is_made),
 		TEST(holes_are_left_out),
 		TEST(modes_follow_the_origin_and_the_umask),
