@@ -17,10 +17,11 @@
 
 #include "common/trouble.h"
 
-/* What ends a process and is no crash: a command that is fed by this one must not take that for the end of the data. */
-static const int signals[] = {
-	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU
-};
+/*
+ * What ends a process and is no crash: a command that is fed by this one must not take that for the end of the data.
+ * SIGALRM is left to whoever sets an alarm.
+ */
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU };
 
 /* timeout(1) sends two, to a process and to its group. A user who has lost patience is slower. */
 #define ONE_MS 300

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interrupts: SIGINT, SIGTERM and whatever else ends a process, crashes and SIGKILL aside, make a
+ * Interrupts: SIGINT, SIGTERM and others that end a process and that somebody may send make a
  * descriptor readable; what is under way then ends in good order. A second one, some tenths of a second
  * later, ends the process at once, but for a command, which is killed first: else it would see an end of
  * its input.
