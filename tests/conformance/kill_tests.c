@@ -157,10 +157,10 @@ static void play(struct round *r, bool kill_sender)
 	CHECK(!"a round went well");
 }
 
-/* Over each of the two fabrics of the VM fifty, by the two sides; natively the tools do a hundred. */
+/* Over each of the two devices of the VM a hundred, by the two sides; natively the tools do. */
 static void play_rounds(struct side *side, const char *dir, bool kill_sender)
 {
-	unsigned rounds = side->slow ? 25 : 5;
+	unsigned rounds = side->slow ? 50 : 5;
 	struct round r = { .side = *side };
 
 	r.side.scratch = scratch_path(side, dir);
